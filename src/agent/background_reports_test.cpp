@@ -5,7 +5,7 @@
 #include <deque>
 #include <future>
 
-#include "agent/test_folder.h"
+#include "base/test_folder.h"
 #include "client/test_server.h"
 
 namespace restante::agent {

@@ -4,7 +4,7 @@
 
 #include <future>
 
-#include "agent/test_folder.h"
+#include "base/test_folder.h"
 
 namespace restante::agent {
 namespace {
@@ -109,6 +109,25 @@ class DeliveryLoopTest : public testing::Test {
     row.request_body.find("params")->find("message")->find("metadata")->set("delegation_id", Json::string(delegation));
     return row;
   }
+  static ReceivedRow result_of(const std::string& delegation, std::int64_t seq, const std::string& parts) {
+    auto row = message(seq, parts, "peer");
+    row.method = "delegate_result";
+    row.status = "ok";
+    row.request_body.set("delegation_id", Json::string(delegation));
+    return row;
+  }
+  // Gives the loop a task, then a message, and ends it once the message was handed over, as the delivery with this
+  // number.
+  void take_task_and_next(std::size_t number) {
+    auto& loop = start();
+    loop.take(task(1, "d1"));
+    loop.take(message(2, text("next")));
+    EXPECT_EQ(handover_.wait_for(number)[number - 1].text, "next");
+    end();
+  }
+  static std::pair<std::string, std::string> type_and_file_state(const Delivery& delivery) {
+    return {delivery.type, delivery.files.at(0).state};
+  }
   static client::Failure status(int status) {
     client::Failure failure(client::Failure::Kind::status, "status " + std::to_string(status));
     failure.status = status;
@@ -169,9 +188,7 @@ TEST_F(DeliveryLoopTest, AMessageWaitsForAFileThatIsStillDownloaded) {
   EXPECT_EQ(loop.first_waiting(), 1);
   update_file(Where::landed);
   loop.take(kFile);
-  const auto seen = handover_.wait_for(1);
-  EXPECT_EQ(seen[0].type, "message");
-  EXPECT_EQ(seen[0].files[0].state, "landed");
+  EXPECT_THAT(type_and_file_state(handover_.wait_for(1)[0]), testing::Pair("message", "landed"));
   end();
   EXPECT_TRUE(ledger_.file(kFile)->handed_over);
 }
@@ -205,9 +222,7 @@ TEST_F(DeliveryLoopTest, AFileThatNoMessageNamesIsReportedAloneAlsoWhenItHasExpi
   announce(Where::gone, "expired");
   auto& loop = start();
   loop.take(kFile);
-  const auto seen = handover_.wait_for(1);
-  EXPECT_EQ(seen[0].type, "file");
-  EXPECT_EQ(seen[0].files[0].state, "expired");
+  EXPECT_THAT(type_and_file_state(handover_.wait_for(1)[0]), testing::Pair("file", "expired"));
   end();
   EXPECT_TRUE(ledger_.file(kFile)->notified);
 }
@@ -256,9 +271,7 @@ TEST_F(DeliveryLoopTest, APeerThatSendsNoHopsIsStillCountedAfterARestart) {
 
 TEST_F(DeliveryLoopTest, AnAnswerToATaskIsItsResult) {
   handover_.answer({HandoverResult::What::handled, "done", {}});
-  auto row = message(1, text("x"), "peer");
-  row.request_body.find("params")->find("message")->find("metadata")->set("delegation_id", Json::string("d1"));
-  start().take(std::move(row));
+  start().take(task(1, "d1"));
   handover_.wait_for(1);
   end();
   const auto outbox = ledger_.state().outbox;
@@ -270,9 +283,7 @@ TEST_F(DeliveryLoopTest, AnAnswerToATaskIsItsResult) {
 
 TEST_F(DeliveryLoopTest, ATaskThatIsOnlyHandedOnIsNotReportedAsInProgress) {
   handover_.return_at_once();
-  auto row = message(1, text("x"), "peer");
-  row.request_body.find("params")->find("message")->find("metadata")->set("delegation_id", Json::string("d1"));
-  start().take(std::move(row));
+  start().take(task(1, "d1"));
   EXPECT_EQ(handover_.wait_for(1).front().delegation_id, "d1");
   end();
   EXPECT_TRUE(tasks_.empty()) << "it would have no heartbeats and become stuck";
@@ -314,11 +325,7 @@ TEST_F(DeliveryLoopTest, ATaskThatWasCancelledBetweenTwoAttemptsIsNotTriedAgain)
   answers_ = {ApiClient::TaskView(),
               ApiClient::TaskView{ApiClient::TaskInterest::unwanted, "failed", "cancelled by caller"}};
   handover_.answer({HandoverResult::What::failed, {}, "no"});
-  auto& loop = start();
-  loop.take(task(1, "d1"));
-  loop.take(message(2, text("next")));
-  EXPECT_EQ(handover_.wait_for(2).back().text, "next");
-  end();
+  take_task_and_next(2);
   EXPECT_EQ(handover_.skipped().size(), 1u);
   EXPECT_TRUE(ledger_.state().outbox.empty());
 }
@@ -360,22 +367,14 @@ TEST_F(DeliveryLoopTest, ATaskThatTheServerDoesNotKnowIsHandedOverLikeAnyMessage
 
 TEST_F(DeliveryLoopTest, TheSignInPageOfANetworkIsNotAnAnswerOfTheServer) {
   answers_ = {status(302), status(307), ApiClient::TaskView{ApiClient::TaskInterest::unwanted, "failed", "cancelled"}};
-  auto& loop = start();
-  loop.take(task(1, "d1"));
-  loop.take(message(2, text("next")));
-  EXPECT_EQ(handover_.wait_for(1).front().text, "next");
-  end();
+  take_task_and_next(1);
   EXPECT_EQ(handover_.skipped().size(), 1u);
 }
 
 TEST_F(DeliveryLoopTest, WhenTheReceiverLeavesWhileTheServerIsAskedItIsAskedAgainForTheNext) {
   leave_count_ = 1;
   answers_ = {ApiClient::TaskView(), ApiClient::TaskView{ApiClient::TaskInterest::unwanted, "failed", "cancelled"}};
-  auto& loop = start();
-  loop.take(task(1, "d1"));
-  loop.take(message(2, text("next")));
-  EXPECT_EQ(handover_.wait_for(1).front().text, "next");
-  end();
+  take_task_and_next(1);
   EXPECT_THAT(asked_, ElementsAre("d1", "d1"));
   ASSERT_EQ(handover_.skipped().size(), 1u);
   EXPECT_FALSE(handover_.skipped().front().again) << "nothing was begun";
@@ -397,11 +396,7 @@ TEST_F(DeliveryLoopTest, ForATaskThatWasPutBackTheServerIsAskedAgainAndNoAttempt
 TEST_F(DeliveryLoopTest, ATaskThatWasCancelledAfterItWasPutBackIsNotHandedOver) {
   handover_.answer({HandoverResult::What::not_taken, {}, {}});
   answers_ = {ApiClient::TaskView(), ApiClient::TaskView{ApiClient::TaskInterest::unwanted, "failed", "cancelled"}};
-  auto& loop = start();
-  loop.take(task(1, "d1"));
-  loop.take(message(2, text("next")));
-  EXPECT_EQ(handover_.wait_for(2).back().text, "next");
-  end();
+  take_task_and_next(2);
   EXPECT_EQ(handover_.skipped().size(), 1u);
 }
 
@@ -414,13 +409,7 @@ TEST_F(DeliveryLoopTest, ABegunTaskThatWasGivenUpAsSilentIsFinished) {
 
 TEST_F(DeliveryLoopTest, ATaskThatWasGivenUpIsForgottenWithoutAReply) {
   handover_.answer({HandoverResult::What::dropped, {}, "the command was ended"});
-  auto row = message(1, text("x"), "peer");
-  row.request_body.find("params")->find("message")->find("metadata")->set("delegation_id", Json::string("d1"));
-  auto& loop = start();
-  loop.take(std::move(row));
-  loop.take(message(2, text("next")));
-  EXPECT_EQ(handover_.wait_for(2).back().text, "next");
-  end();
+  take_task_and_next(2);
   EXPECT_TRUE(ledger_.state().outbox.empty());
   EXPECT_FALSE(ledger_.has_begun("m1"));
 }
@@ -434,13 +423,9 @@ TEST_F(DeliveryLoopTest, WhenTheReaderHasClosedTheLoopStopsAndTheMessageStays) {
 }
 
 TEST_F(DeliveryLoopTest, AnExpectedResultIsTakenByItsCallerOnceAndNotByTheLoop) {
-  auto result = message(2, text("42"), "peer");
-  result.method = "delegate_result";
-  result.status = "ok";
-  result.request_body.set("delegation_id", Json::string("d1"));
   auto& loop = start();
   loop.expect_result("d1");
-  loop.take(result);
+  loop.take(result_of("d1", 2, text("42")));
   loop.take(message(3, text("next")));
   EXPECT_EQ(handover_.wait_for(1).front().id, "m3");
   EXPECT_FALSE(loop.wait_for_result("d2", std::chrono::milliseconds(0)));
@@ -460,12 +445,9 @@ TEST_F(DeliveryLoopTest, AnExpectedResultIsTakenByItsCallerOnceAndNotByTheLoop) 
 }
 
 TEST_F(DeliveryLoopTest, AResultThatIsNoLongerExpectedIsHandedOverByTheLoop) {
-  auto result = message(1, text("42"), "peer");
-  result.method = "delegate_result";
-  result.request_body.set("delegation_id", Json::string("d1"));
   auto& loop = start();
   loop.expect_result("d1");
-  loop.take(result);
+  loop.take(result_of("d1", 1, text("42")));
   ASSERT_TRUE(loop.wait_for_result("d1", std::chrono::seconds(60)));
   loop.stop_expecting("d1");
   EXPECT_EQ(handover_.wait_for(1).front().delegation_id, "d1");
@@ -473,12 +455,9 @@ TEST_F(DeliveryLoopTest, AResultThatIsNoLongerExpectedIsHandedOverByTheLoop) {
 
 TEST_F(DeliveryLoopTest, AnExpectedResultWaitsForItsFiles) {
   announce(Where::waiting);
-  auto result = message(1, text("42") + "," + file(), "peer");
-  result.method = "delegate_result";
-  result.request_body.set("delegation_id", Json::string("d1"));
   auto& loop = start();
   loop.expect_result("d1");
-  loop.take(result);
+  loop.take(result_of("d1", 1, text("42") + "," + file()));
   EXPECT_FALSE(loop.wait_for_result("d1", std::chrono::milliseconds(0)));
   update_file(Where::landed);
   loop.take(kFile);

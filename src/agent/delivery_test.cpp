@@ -5,8 +5,8 @@
 #include "agent/demo.h"
 #include "agent/handover.h"
 #include "agent/hops.h"
-#include "agent/test_folder.h"
 #include "base/crypto.h"
+#include "base/test_folder.h"
 #include "base/text.h"
 
 namespace restante::agent {

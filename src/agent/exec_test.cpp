@@ -15,7 +15,7 @@
 #include "agent/files.h"
 #include "agent/handover.h"
 #include "agent/result_files.h"
-#include "agent/test_folder.h"
+#include "base/test_folder.h"
 
 namespace restante::agent {
 namespace {
@@ -27,6 +27,19 @@ class Exec : public testing::Test {
     return agent::run_command({command, runs(), "id " + std::to_string(++runs_), input}, stop, wanted_);
   }
   std::string runs() const { return (folder_.path() / "runs").string(); }
+  // An agent begins the run and is killed once the command has written to the pipe `began`.
+  void begin_and_kill_agent(const CommandRun& run, const std::filesystem::path& began) {
+    const pid_t process = fork();
+    ASSERT_GE(process, 0);
+    if (process == 0) {
+      (void)agent::run_command(run, stop_, wanted_);
+      _exit(0);
+    }
+    std::string line;
+    std::ifstream(began) >> line;
+    kill(process, SIGKILL);
+    waitpid(process, nullptr, 0);
+  }
 
   TestFolder folder_;
   Stop stop_;
@@ -126,16 +139,7 @@ TEST_F(Exec, ARunOutlivesTheAgentThatBeganItAndIsNotBegunTwice) {
   const CommandRun run{"echo up > '" + began.string() + "'; read x < '" + go.string() +
                            "'; echo answer; echo ran >> '" + (folder_.path() / "log").string() + "'",
                        runs(), "long", ""};
-  const pid_t first = fork();
-  ASSERT_GE(first, 0);
-  if (first == 0) {
-    (void)agent::run_command(run, stop_, wanted_);
-    _exit(0);
-  }
-  std::string line;
-  std::ifstream(began) >> line;
-  kill(first, SIGKILL);
-  waitpid(first, nullptr, 0);
+  ASSERT_NO_FATAL_FAILURE(begin_and_kill_agent(run, began));
   std::thread second([&] {
     const auto result = agent::run_command(run, stop_, wanted_);
     EXPECT_EQ(result.how, CommandResult::How::exited);
@@ -177,16 +181,7 @@ TEST_F(Exec, ARunOfAnEarlierAgentIsGivenUpToo) {
   const auto began = folder_.path() / "began";
   ASSERT_EQ(mkfifo(began.c_str(), 0600), 0);
   const CommandRun run{"echo up > '" + began.string() + "'; sleep 600", runs(), "long", ""};
-  const pid_t first = fork();
-  ASSERT_GE(first, 0);
-  if (first == 0) {
-    (void)agent::run_command(run, stop_, wanted_);
-    _exit(0);
-  }
-  std::string line;
-  std::ifstream(began) >> line;
-  kill(first, SIGKILL);
-  waitpid(first, nullptr, 0);
+  ASSERT_NO_FATAL_FAILURE(begin_and_kill_agent(run, began));
   Stop give_up;
   give_up.request();
   EXPECT_EQ(agent::run_command(run, stop_, give_up).how, CommandResult::How::given_up);

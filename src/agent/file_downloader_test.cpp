@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "agent/test_folder.h"
+#include "base/test_folder.h"
 #include "base/text.h"
 #include "client/test_server.h"
 
@@ -38,6 +38,7 @@ class FileDownloaderTest : public testing::Test {
   }
 
   TestFolder folder_;
+  const std::filesystem::path uploads_ = folder_ / ".molecule" / "chat-uploads";
   FileRecord record_;
   std::uint64_t largest_ = 0;
 };
@@ -101,12 +102,12 @@ TEST_F(FileDownloaderTest, WrongContentIsFetchedOnceMoreAndThenReported) {
   EXPECT_EQ(download({wrong}), DownloadResult::wrong);
   EXPECT_THAT(record_.reason, HasSubstr("sha256"));
   EXPECT_EQ(record_.trouble, "failed");
-  EXPECT_THAT(TestFolder::names(folder_.uploads()), ElementsAre());
+  EXPECT_THAT(TestFolder::names(uploads_), ElementsAre());
 }
 
 TEST_F(FileDownloaderTest, AWrongPartialFileOnDiskIsReplaced) {
-  std::filesystem::create_directories(folder_.uploads());
-  TestFolder::write(folder_.uploads() / ".part-01890a5dac96774bbcceb302099a8057", "junk of the sort");
+  std::filesystem::create_directories(uploads_);
+  TestFolder::write(uploads_ / ".part-01890a5dac96774bbcceb302099a8057", "junk of the sort");
   const auto serve = [](TestConnection& peer) {
     for (std::string request; !(request = peer.read_request()).empty();) {
       request.find("Range: bytes=16-") == std::string::npos
@@ -122,7 +123,7 @@ TEST_F(FileDownloaderTest, MoreBytesThanAnnouncedAreRefused) {
   EXPECT_EQ(download({[](TestConnection& peer) { peer.read_request(), peer.answer("200 OK", kBytes + "more"); }}),
             DownloadResult::wrong);
   EXPECT_THAT(record_.reason, HasSubstr("larger"));
-  EXPECT_TRUE(std::filesystem::is_empty(folder_.uploads()));
+  EXPECT_TRUE(std::filesystem::is_empty(uploads_));
 }
 
 TEST_F(FileDownloaderTest, AFileLargerThanTheServersLimitIsNotRequested) {
@@ -166,7 +167,7 @@ TEST_F(FileDownloaderTest, AFileThatIsRecalledDuringTheDownloadLeavesNothing) {
                         peer.read_request(), peer.answer("200 OK", R"({"state":"recalled"})");
                       }}),
             DownloadResult::gone);
-  EXPECT_TRUE(std::filesystem::is_empty(folder_.uploads()));
+  EXPECT_TRUE(std::filesystem::is_empty(uploads_));
 }
 
 TEST_F(FileDownloaderTest, WhenTheServerIsUnavailableTheDownloadIsTriedLater) {

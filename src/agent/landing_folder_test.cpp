@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
-#include "agent/test_folder.h"
+#include "base/test_folder.h"
 #include "base/text.h"
 
 namespace restante::agent {
@@ -13,6 +13,7 @@ using testing::ElementsAre;
 namespace fs = std::filesystem;
 
 const auto kId = FileId::parse("01890a5d-ac96-774b-bcce-b302099a8057").value();
+const fs::path kUploads = fs::path(".molecule") / "chat-uploads";
 const std::string kHex = "01890a5dac96774bbcceb302099a8057";
 
 AnnouncedFile announced(const std::string& bytes, std::string name = "a.txt") {
@@ -32,7 +33,7 @@ TEST(LandingFolder, ACompleteFileIsStoredUnderItsIdAndName) {
   const TestFolder folder;
   const LandingFolder landing(folder.path() / "made" / "on demand");
   const auto path = land(landing, announced("hello"), "hello");
-  const auto expected = folder.path() / "made" / "on demand" / ".molecule" / "chat-uploads" / (kHex + "-a.txt");
+  const auto expected = folder / "made" / "on demand" / kUploads / (kHex + "-a.txt");
   ASSERT_EQ(path, expected.string());
   EXPECT_EQ(TestFolder::read(expected), "hello");
   struct stat there{};
@@ -52,7 +53,7 @@ TEST(LandingFolder, AnAnnouncedNameNeverLeavesTheFolder) {
                                    {"-rf", "-rf"}}) {
     const TestFolder folder;
     const auto path = land(LandingFolder(folder.path()), announced("x", name), "x");
-    EXPECT_EQ(path, (folder.uploads() / (kHex + "-" + safe)).string()) << name;
+    EXPECT_EQ(path, (folder / kUploads / (kHex + "-" + safe)).string()) << name;
   }
 }
 
@@ -61,7 +62,7 @@ TEST(LandingFolder, WrongContentDoesNotLandAndLeavesNothing) {
   const LandingFolder landing(folder.path());
   EXPECT_EQ(land(landing, announced("hello"), "hellO"), std::nullopt);
   EXPECT_EQ(land(landing, announced("hello"), "hell"), std::nullopt);
-  EXPECT_THAT(TestFolder::names(folder.uploads()), ElementsAre());
+  EXPECT_THAT(TestFolder::names(folder / kUploads), ElementsAre());
   EXPECT_EQ(landing.find(announced("hello")).value(), std::nullopt);
 }
 
@@ -91,7 +92,7 @@ TEST(LandingFolder, AnotherFileOfThatNameIsNotChanged) {
   TestFolder::write(first, "the agent has edited it");
   EXPECT_EQ(landing.find(announced("hello")).value(), std::nullopt);
   const auto second = land(landing, announced("hello"), "hello").value();
-  EXPECT_EQ(second, (folder.uploads() / (kHex + "-1-a.txt")).string());
+  EXPECT_EQ(second, (folder / kUploads / (kHex + "-1-a.txt")).string());
   EXPECT_EQ(TestFolder::read(first), "the agent has edited it");
   EXPECT_EQ(landing.find(announced("hello")).value(), second);
 }
@@ -101,7 +102,7 @@ TEST(LandingFolder, TheSameFileAgainIsTheSameFile) {
   const LandingFolder landing(folder.path());
   const auto first = land(landing, announced("hello"), "hello");
   EXPECT_EQ(land(landing, announced("hello"), "hello"), first);
-  EXPECT_THAT(TestFolder::names(folder.uploads()), ElementsAre(kHex + "-a.txt"));
+  EXPECT_THAT(TestFolder::names(folder / kUploads), ElementsAre(kHex + "-a.txt"));
 }
 
 TEST(LandingFolder, NothingIsWrittenThroughALinkedFolder) {
@@ -112,7 +113,7 @@ TEST(LandingFolder, NothingIsWrittenThroughALinkedFolder) {
   EXPECT_NE(refused.error().sentence.find("symbolic link"), std::string::npos);
   fs::remove(folder.path() / ".molecule");
   fs::create_directory(folder.path() / ".molecule");
-  fs::create_directory_symlink(other_folder.path(), folder.uploads());
+  fs::create_directory_symlink(other_folder.path(), folder / kUploads);
   EXPECT_TRUE(LandingFolder(folder.path()).begin(announced("x")).has_error());
   EXPECT_THAT(TestFolder::names(other_folder.path()), ElementsAre());
 }
@@ -121,22 +122,22 @@ TEST(LandingFolder, ALinkInPlaceOfTheFileIsNeitherFollowedNorReplaced) {
   const TestFolder folder, other_folder;
   const auto target = other_folder.path() / "precious";
   TestFolder::write(target, "hello");
-  fs::create_directories(folder.uploads());
-  fs::create_symlink(target, folder.uploads() / (kHex + "-a.txt"));
+  fs::create_directories(folder / kUploads);
+  fs::create_symlink(target, folder / kUploads / (kHex + "-a.txt"));
   const LandingFolder landing(folder.path());
   EXPECT_EQ(landing.find(announced("hello")).value(), std::nullopt) << "the target of a link is not a landed file";
-  EXPECT_EQ(land(landing, announced("hello"), "hello"), (folder.uploads() / (kHex + "-1-a.txt")).string());
-  EXPECT_TRUE(fs::is_symlink(folder.uploads() / (kHex + "-a.txt")));
+  EXPECT_EQ(land(landing, announced("hello"), "hello"), (folder / kUploads / (kHex + "-1-a.txt")).string());
+  EXPECT_TRUE(fs::is_symlink(folder / kUploads / (kHex + "-a.txt")));
 }
 
 TEST(LandingFolder, ALinkInPlaceOfTheTemporaryFileIsNotWrittenThrough) {
   const TestFolder folder, other_folder;
   const auto target = other_folder.path() / "precious";
   TestFolder::write(target, "precious");
-  fs::create_directories(folder.uploads());
-  fs::create_symlink(target, folder.uploads() / (".part-" + kHex));
+  fs::create_directories(folder / kUploads);
+  fs::create_symlink(target, folder / kUploads / (".part-" + kHex));
   EXPECT_TRUE(land(LandingFolder(folder.path()), announced("hello"), "hello"));
-  fs::create_hard_link(target, folder.uploads() / (".part-" + kHex));
+  fs::create_hard_link(target, folder / kUploads / (".part-" + kHex));
   EXPECT_TRUE(land(LandingFolder(folder.path()), announced("hello"), "hello"));
   EXPECT_EQ(TestFolder::read(target), "precious");
 }

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "agent/test_folder.h"
+#include "base/test_folder.h"
 
 namespace restante::agent {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "agent/ledger.h"
 #include "agent/state_directory.h"
-#include "agent/test_folder.h"
+#include "base/test_folder.h"
 
 namespace restante::agent {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "api/test_api.h"
 #include "base/json.h"
+#include "base/test_rows.h"
 
 namespace restante::api {
 namespace {
@@ -55,17 +56,18 @@ class AdminUploadsApi : public ::testing::Test {
 
 TEST_F(AdminUploadsApi, NeverFetchedDiffersFromFetchedAndNotAcked) {
   one_of_each();
-  EXPECT_EQ(names("?state=never_fetched"), "untouched ");
-  EXPECT_EQ(names("?state=fetched"), "fetched ");
-  EXPECT_EQ(names("?state=failed"), "failed ");
-  EXPECT_EQ(names("?state=acked"), "taken ");
-  EXPECT_EQ(names("?state=expired"), "late ");
-  EXPECT_EQ(names("?state=outgoing"), "out ");
-  EXPECT_EQ(names(""), "untouched fetched failed ");
-  EXPECT_EQ(names("?state=all"), "untouched fetched failed taken late ");
-  EXPECT_EQ(names("?state=all&limit=4"), "untouched fetched failed taken ");
-  EXPECT_EQ(names("?workspace=" + api.other.text()), "");
-  EXPECT_EQ(names("?workspace=" + api.workspace.text() + "&limit=1"), "untouched ");
+  expect_rows([&](const std::string& query) { return names(query); },
+              {{"?state=never_fetched", "untouched "},
+               {"?state=fetched", "fetched "},
+               {"?state=failed", "failed "},
+               {"?state=acked", "taken "},
+               {"?state=expired", "late "},
+               {"?state=outgoing", "out "},
+               {"", "untouched fetched failed "},
+               {"?state=all", "untouched fetched failed taken late "},
+               {"?state=all&limit=4", "untouched fetched failed taken "},
+               {"?workspace=" + api.other.text(), ""},
+               {"?workspace=" + api.workspace.text() + "&limit=1", "untouched "}});
 }
 
 TEST_F(AdminUploadsApi, ARowContainsItsWorkspaceAndItsState) {

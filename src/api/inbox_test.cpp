@@ -3,6 +3,7 @@
 
 #include "api/test_api.h"
 #include "base/json.h"
+#include "base/test_rows.h"
 
 namespace restante::api {
 namespace {
@@ -90,12 +91,12 @@ TEST_F(InboxApi, TheLimitIsAHundredUnlessANumberUpToFiveHundredIsGiven) {
   for (const char* query : {"", "?limit=", "?limit=0", "?limit=-5", "?limit=junk", "?limit=1.5"}) {
     EXPECT_EQ(count(query), 100u) << query;
   }
-  EXPECT_EQ(count("?limit=1"), 1u);
-  EXPECT_EQ(count("?limit=499"), 499u);
-  EXPECT_EQ(count("?limit=501"), 500u);
-  EXPECT_EQ(count("?limit=4294967297"), 500u);
-  EXPECT_EQ(count("?limit=99999999999999999999"), 500u);
-  EXPECT_EQ(count("?limit=-99999999999999999999"), 100u);
+  expect_rows<std::size_t>(count, {{"?limit=1", 1},
+                                   {"?limit=499", 499},
+                                   {"?limit=501", 500},
+                                   {"?limit=4294967297", 500},
+                                   {"?limit=99999999999999999999", 500},
+                                   {"?limit=-99999999999999999999", 100}});
 }
 
 TEST_F(InboxApi, ACursorThatNamesNoRowOfThisWorkspaceIsGoneAndTheErrorNamesTheRemedy) {

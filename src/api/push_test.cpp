@@ -12,12 +12,6 @@ using Outcome = http::Forwarded::Outcome;
 
 class PushTest : public testing::Test {
  protected:
-  PushTest() {
-    target.id = api.desk.make_workspace(DeliveryMode::push);
-    target.delivery_mode = DeliveryMode::push;
-    target.url = "https://agent.example/in";
-  }
-
   Result<void> check(std::string_view url) { return check_callback(api.context, DeliveryMode::push, url); }
   std::string refusal(std::string_view url) {
     const auto checked = check(url);
@@ -60,7 +54,7 @@ class PushTest : public testing::Test {
   }
 
   TestApi api;
-  Workspace target;
+  Workspace target = api.make_called_workspace("https://agent.example/in");
 };
 
 TEST_F(PushTest, APublicUrlMayBeRegistered) {

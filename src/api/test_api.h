@@ -173,6 +173,15 @@ struct TestApi {
     return answer;
   }
 
+  // A workspace whose agent is called at this URL.
+  Workspace make_called_workspace(std::string url) {
+    Workspace called;
+    called.id = desk.make_workspace(DeliveryMode::push);
+    called.delivery_mode = DeliveryMode::push;
+    called.url = std::move(url);
+    return called;
+  }
+
   desk::TestDesk desk;
   desk::Inbox inbox{*desk.store, desk.presence, desk.event_bus, desk.clock};
   desk::ChatHistory chat_history{*desk.store};

@@ -14,13 +14,6 @@ constexpr std::string_view kForm = "multipart/form-data; boundary=b";
 
 class UploadPushTest : public testing::Test {
  protected:
-  UploadPushTest() {
-    target.id = api.desk.make_workspace(DeliveryMode::push);
-    target.delivery_mode = DeliveryMode::push;
-    target.url = "https://agent.example/";
-    secret = *api.secrets.ensure(target.id);
-  }
-
   http::BodyHandling receive(std::string_view type = kForm, std::string_view more = "") {
     request = std::make_unique<http::Request>();
     const std::string head =
@@ -83,8 +76,8 @@ class UploadPushTest : public testing::Test {
   }
 
   TestApi api;
-  Workspace target;
-  std::string secret;
+  Workspace target = api.make_called_workspace("https://agent.example/");
+  std::string secret = *api.secrets.ensure(target.id);
   std::unique_ptr<http::Request> request;
 };
 

@@ -33,6 +33,14 @@ struct Pair {
   int second RESTANTE_GUARDED_BY(mutex) = 0;
 };
 
+// The number after the increment, which waits until the mutex is unlocked.
+std::future<int> count_in_another_thread(Counter& counter) {
+  return std::async(std::launch::async, [&] {
+    const MutexLock lock(counter.mutex);
+    return ++counter.count;
+  });
+}
+
 TEST(AMutex, IsLockedByOneThreadAtATime) {
   Counter counter;
   run_on_threads(kThreads, [&] {
@@ -48,10 +56,7 @@ TEST(AMutex, IsLockedByOneThreadAtATime) {
 TEST(AMutexLock, CanBeUnlockedAndLockedAgain) {
   Counter counter;
   MutexLock lock(counter.mutex);
-  auto other = std::async(std::launch::async, [&] {
-    const MutexLock of_other(counter.mutex);
-    return ++counter.count;
-  });
+  auto other = count_in_another_thread(counter);
   counter.count = 1;
   lock.unlock();
   EXPECT_EQ(other.get(), 2);
@@ -109,10 +114,7 @@ TEST(AConditionVariable, StopsWaitingWhenTheTimeIsUp) {
   const auto past = std::chrono::steady_clock::now() - std::chrono::seconds(1);
   EXPECT_EQ(counter.changed.wait_until(lock, past), std::cv_status::timeout);
   // Locked again: the other thread has to wait.
-  auto other = std::async(std::launch::async, [&] {
-    const MutexLock of_other(counter.mutex);
-    return ++counter.count;
-  });
+  auto other = count_in_another_thread(counter);
   counter.count = 1;
   lock.unlock();
   EXPECT_EQ(other.get(), 2);

@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "base/test_rows.h"
+
 namespace restante {
 namespace {
 
@@ -14,19 +16,14 @@ std::span<const std::uint8_t> bytes(std::string_view text) {
 TEST(Text, LetterCaseIsAsciiOnly) {
   EXPECT_TRUE(equal_ignoring_case("Content-LENGTH", "content-length"));
   EXPECT_TRUE(equal_ignoring_case("", ""));
-  EXPECT_FALSE(equal_ignoring_case("host", "hosts"));
-  EXPECT_FALSE(equal_ignoring_case("@", "`"));
-  EXPECT_FALSE(equal_ignoring_case("[", "{"));
-  EXPECT_FALSE(equal_ignoring_case("\xC3\x89", "\xC3\xA9"));
+  for (const auto& [one, other] : {std::pair("host", "hosts"), {"@", "`"}, {"[", "{"}, {"\xC3\x89", "\xC3\xA9"}}) {
+    EXPECT_FALSE(equal_ignoring_case(one, other)) << one << " and " << other;
+  }
   EXPECT_EQ(lower_case("AZaz@[`{09\xC3\x89"), "azaz@[`{09\xC3\x89");
 }
 
 TEST(Text, TrimTakesSpacesAndTabsAndNothingElse) {
-  EXPECT_EQ(trim(" \t a b\t "), "a b");
-  EXPECT_EQ(trim(" \t "), "");
-  EXPECT_EQ(trim(""), "");
-  EXPECT_EQ(trim("\ra\n"), "\ra\n");
-  EXPECT_EQ(trim("\va\f"), "\va\f");
+  expect_rows(trim, {{" \t a b\t ", "a b"}, {" \t ", ""}, {"", ""}, {"\ra\n", "\ra\n"}, {"\va\f", "\va\f"}});
 }
 
 TEST(Text, SplitKeepsEmptyParts) {
@@ -55,11 +52,11 @@ TEST(Text, NumbersAreAllOfTheTextAndFit) {
 }
 
 TEST(Text, ANumberThatDoesNotFitBecomesTheNearestThatDoes) {
-  EXPECT_EQ(parse_clamped("12"), 12);
-  EXPECT_EQ(parse_clamped("-12"), -12);
-  EXPECT_EQ(parse_clamped("9223372036854775808"), INT64_MAX);
-  EXPECT_EQ(parse_clamped("99999999999999999999"), INT64_MAX);
-  EXPECT_EQ(parse_clamped("-9223372036854775809"), INT64_MIN);
+  expect_rows<std::int64_t>(parse_clamped, {{"12", 12},
+                                            {"-12", -12},
+                                            {"9223372036854775808", INT64_MAX},
+                                            {"99999999999999999999", INT64_MAX},
+                                            {"-9223372036854775809", INT64_MIN}});
   for (const char* text :
        {"", "-", "+1", " 1", "1 ", "99999999999999999999x", "-99999999999999999999.5", "0x10", "--1"}) {
     EXPECT_EQ(parse_clamped(text), std::nullopt) << text;
@@ -97,12 +94,12 @@ TEST(Text, Base64GivesTheVectorsOfRfc4648) {
 }
 
 TEST(Text, PercentEscapesAreDecoded) {
-  EXPECT_EQ(percent_decode(""), "");
-  EXPECT_EQ(percent_decode("a%2Fb%2fc"), "a/b/c");
-  EXPECT_EQ(percent_decode("%C3%A9%ff"), "\xC3\xA9\xFF");
-  EXPECT_EQ(percent_decode("a+b"), "a+b");
-  EXPECT_EQ(percent_decode("%2541"), "%41");
-  EXPECT_EQ(percent_decode("%0d%0A%01"), "\r\n\x01");
+  expect_rows(percent_decode, {{"", ""},
+                               {"a%2Fb%2fc", "a/b/c"},
+                               {"%C3%A9%ff", "\xC3\xA9\xFF"},
+                               {"a+b", "a+b"},
+                               {"%2541", "%41"},
+                               {"%0d%0A%01", "\r\n\x01"}});
 }
 
 TEST(Text, ABrokenEscapeOrAnEscapedNulDecodesToNothing) {

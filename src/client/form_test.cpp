@@ -2,9 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
+#include "base/test_folder.h"
 
 namespace restante::client {
 namespace {
@@ -14,16 +12,7 @@ using testing::HasSubstr;
 
 class FormTest : public testing::Test {
  protected:
-  FormTest() {
-    auto name = (std::filesystem::temp_directory_path() / "restante-form-XXXXXX").string();
-    folder_ = ::mkdtemp(name.data());
-  }
-  ~FormTest() override { std::filesystem::remove_all(folder_); }
-
-  std::string make(const std::string& name, const std::string& content) const {
-    std::ofstream(folder_ + "/" + name, std::ios::binary) << content;
-    return folder_ + "/" + name;
-  }
+  std::string make(const std::string& name, const std::string& content) const { return folder_.make(name, content); }
   template <class Action>
   static std::string refusal(const Action& action) {
     try {
@@ -40,7 +29,7 @@ class FormTest : public testing::Test {
     return all;
   }
 
-  std::string folder_;
+  TestFolder folder_;
 };
 
 TEST_F(FormTest, ContainsEveryFileAndHasTheReportedLength) {
@@ -54,9 +43,9 @@ TEST_F(FormTest, ContainsEveryFileAndHasTheReportedLength) {
 }
 
 TEST_F(FormTest, AFileThatNoServerWouldAcceptIsRefusedByName) {
-  EXPECT_THAT(refusal([&] { describe_file(folder_); }), HasSubstr("is not a file"));
+  EXPECT_THAT(refusal([&] { describe_file(folder_.string()); }), HasSubstr("is not a file"));
   EXPECT_THAT(refusal([&] { describe_file(make("empty", "")); }), AllOf(HasSubstr("/empty: "), HasSubstr("is empty")));
-  EXPECT_THAT(refusal([&] { describe_file(folder_ + "/none"); }), HasSubstr("/none: No such file"));
+  EXPECT_THAT(refusal([&] { describe_file(folder_ / "none"); }), HasSubstr("/none: No such file"));
 }
 
 TEST_F(FormTest, AFileThatShrinksWhileItIsSentIsNamed) {

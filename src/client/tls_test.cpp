@@ -72,12 +72,24 @@ TestServer::Script serve_tls(const Certificate& certificate) {
 
 Url secure(const TestServer& server) { return parse_url("https://127.0.0.1:" + std::to_string(server.port())).value(); }
 
+HttpOptions trusting(const std::string& ca_file) {
+  HttpOptions options;
+  options.ca_file = ca_file;
+  return options;
+}
+
+// The failure of a request to the server.
+Failure failure_at(const TestServer& server, const HttpOptions& options = {}) {
+  HttpClient client(secure(server), options);
+  const auto outcome = client.send({});
+  EXPECT_TRUE(outcome.has_error());
+  return outcome.has_error() ? outcome.error() : Failure(Kind::status, "it did not fail");
+}
+
 TEST(Tls, ACertificateOfATrustedAuthorityForThisNameIsAccepted) {
   const Certificate certificate("IP:127.0.0.1");
   TestServer server({serve_tls(certificate)});
-  HttpOptions options;
-  options.ca_file = certificate.file();
-  HttpClient client(secure(server), options);
+  HttpClient client(secure(server), trusting(certificate.file()));
   EXPECT_EQ(client.send({}).value().body, "secret");
   EXPECT_EQ(client.send({}).value().body, "secret");
   EXPECT_EQ(server.connections(), 1u);
@@ -86,26 +98,19 @@ TEST(Tls, ACertificateOfATrustedAuthorityForThisNameIsAccepted) {
 TEST(Tls, AnUnknownAuthorityIsRefused) {
   const Certificate certificate("IP:127.0.0.1");
   TestServer server({serve_tls(certificate)});
-  HttpClient client(secure(server));
-  const auto outcome = client.send({});
-  ASSERT_TRUE(outcome.has_error());
-  EXPECT_EQ(outcome.error().kind, Kind::tls) << outcome.error().sentence;
-  EXPECT_EQ(outcome.error().doubt, Failure::Doubt::authority);
-  EXPECT_TRUE(
-      outcome.error().sentence.starts_with("no secure connection to 127.0.0.1:" + std::to_string(server.port())))
-      << outcome.error().sentence;
+  const Failure failure = failure_at(server);
+  EXPECT_EQ(failure.kind, Kind::tls) << failure.sentence;
+  EXPECT_EQ(failure.doubt, Failure::Doubt::authority);
+  EXPECT_TRUE(failure.sentence.starts_with("no secure connection to 127.0.0.1:" + std::to_string(server.port())))
+      << failure.sentence;
 }
 
 TEST(Tls, ACertificateForAnotherNameIsRefused) {
   const Certificate certificate("DNS:example.com,IP:127.0.0.2");
   TestServer server({serve_tls(certificate)});
-  HttpOptions options;
-  options.ca_file = certificate.file();
-  HttpClient client(secure(server), options);
-  const auto outcome = client.send({});
-  ASSERT_TRUE(outcome.has_error());
-  EXPECT_EQ(outcome.error().kind, Kind::tls) << outcome.error().sentence;
-  EXPECT_EQ(outcome.error().doubt, Failure::Doubt::name);
+  const Failure failure = failure_at(server, trusting(certificate.file()));
+  EXPECT_EQ(failure.kind, Kind::tls) << failure.sentence;
+  EXPECT_EQ(failure.doubt, Failure::Doubt::name);
 }
 
 // As long as nothing was refused, the next attempt may succeed.
@@ -124,26 +129,18 @@ TEST(Tls, AHandshakeThatIsCutIsNoRefusal) {
 TEST(Tls, AFileWithoutAnAuthorityIsNamed) {
   const Certificate certificate("IP:127.0.0.1");
   TestServer server({serve_tls(certificate)});
-  HttpOptions options;
-  options.ca_file = "/dev/null";
-  HttpClient client(secure(server), options);
-  const auto outcome = client.send({});
-  ASSERT_TRUE(outcome.has_error());
-  EXPECT_EQ(outcome.error().kind, Kind::tls);
-  EXPECT_NE(outcome.error().sentence.find("/dev/null"), std::string::npos) << outcome.error().sentence;
+  const Failure failure = failure_at(server, trusting("/dev/null"));
+  EXPECT_EQ(failure.kind, Kind::tls);
+  EXPECT_NE(failure.sentence.find("/dev/null"), std::string::npos) << failure.sentence;
 }
 
 TEST(Tls, AnExpiredCertificateIsRefusedWithThatReason) {
   const Certificate certificate("IP:127.0.0.1", -60);
   TestServer server({serve_tls(certificate)});
-  HttpOptions options;
-  options.ca_file = certificate.file();
-  HttpClient client(secure(server), options);
-  const auto outcome = client.send({});
-  ASSERT_TRUE(outcome.has_error());
-  EXPECT_EQ(outcome.error().kind, Kind::tls);
-  EXPECT_EQ(outcome.error().doubt, Failure::Doubt::none);
-  EXPECT_NE(outcome.error().sentence.find("expired"), std::string::npos) << outcome.error().sentence;
+  const Failure failure = failure_at(server, trusting(certificate.file()));
+  EXPECT_EQ(failure.kind, Kind::tls);
+  EXPECT_EQ(failure.doubt, Failure::Doubt::none);
+  EXPECT_NE(failure.sentence.find("expired"), std::string::npos) << failure.sentence;
 }
 
 TEST(Tls, APlainTextServerIsATlsFailure) {
@@ -151,10 +148,8 @@ TEST(Tls, APlainTextServerIsATlsFailure) {
     peer.send("HTTP/1.1 400 Bad Request\r\n\r\n");
     peer.wait_until_closed();
   }});
-  HttpClient client(secure(server));
-  const auto outcome = client.send({});
-  ASSERT_TRUE(outcome.has_error());
-  EXPECT_EQ(outcome.error().kind, Kind::tls) << outcome.error().sentence;
+  const Failure failure = failure_at(server);
+  EXPECT_EQ(failure.kind, Kind::tls) << failure.sentence;
 }
 
 TEST(Tls, AProxyPassesTheSecureConnectionOnUnread) {
@@ -166,8 +161,7 @@ TEST(Tls, AProxyPassesTheSecureConnectionOnUnread) {
     peer.send("HTTP/1.1 200 Connection established\r\n\r\n");
     serve_tls(certificate)(peer);
   }});
-  HttpOptions options;
-  options.ca_file = certificate.file();
+  HttpOptions options = trusting(certificate.file());
   options.environment = [&](const char* name) -> std::optional<std::string> {
     return std::string_view(name) == "HTTPS_PROXY" ? std::optional("http://127.0.0.1:" + std::to_string(proxy.port()))
                                                    : std::nullopt;

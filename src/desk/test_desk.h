@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/bell.h"
+#include "base/test_folder.h"
 #include "desk/blob_checks/blob_check.h"
 #include "desk/blob_moves/blob_moves.h"
 #include "desk/delegations/delegations.h"
@@ -35,25 +36,6 @@ namespace restante::desk {
 
 inline constexpr Time kStart = Time(std::chrono::seconds(1'800'000'000));
 inline const Principal kOperator{Principal::Role::admin, {}, {}, false};
-
-class TestFolder {
- public:
-  TestFolder() {
-    auto name = (std::filesystem::temp_directory_path() / "restante-desk-XXXXXX").string();
-    if (!::mkdtemp(name.data())) throw std::runtime_error("no temporary directory");
-    path_ = name;
-  }
-  ~TestFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TestFolder(const TestFolder&) = delete;
-  TestFolder& operator=(const TestFolder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 class RecordingBell final : public Bell {
  public:

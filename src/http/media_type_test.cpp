@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/test_rows.h"
+
 namespace restante::http {
 namespace {
 
@@ -58,9 +60,9 @@ TEST(MediaType, HoldsSixteenParametersAndNoMore) {
 }
 
 TEST(Boundary, IsTakenFromAFormDataTypeOnly) {
-  EXPECT_EQ(form_data_boundary("multipart/form-data; boundary=----WebKitFormBoundary7G8A"),
-            "----WebKitFormBoundary7G8A");
-  EXPECT_EQ(form_data_boundary("Multipart/Form-Data;charset=utf-8;BOUNDARY=b"), "b");
+  expect_rows(form_data_boundary,
+              {{"multipart/form-data; boundary=----WebKitFormBoundary7G8A", "----WebKitFormBoundary7G8A"},
+               {"Multipart/Form-Data;charset=utf-8;BOUNDARY=b", "b"}});
   for (const std::string_view value : {"multipart/mixed; boundary=b", "multipart/related; boundary=b",
                                        "message/rfc822; boundary=b", "form-data; boundary=b", "text/plain", ""}) {
     EXPECT_FALSE(form_data_boundary(value)) << value;
@@ -77,9 +79,9 @@ TEST(Boundary, MustBeThereOnceAndNotEmpty) {
 }
 
 TEST(Boundary, MayBeQuotedAndHoldEveryCharacterOfTheStandard) {
-  EXPECT_EQ(form_data_boundary("multipart/form-data; boundary=\"b\""), "b");
-  EXPECT_EQ(form_data_boundary("multipart/form-data; boundary=\"a'()+_,-./:=? z\""), "a'()+_,-./:=? z");
-  EXPECT_EQ(form_data_boundary("multipart/form-data; boundary=a'()+_,-./:=?z; x=y"), "a'()+_,-./:=?z");
+  expect_rows(form_data_boundary, {{"multipart/form-data; boundary=\"b\"", "b"},
+                                   {"multipart/form-data; boundary=\"a'()+_,-./:=? z\"", "a'()+_,-./:=? z"},
+                                   {"multipart/form-data; boundary=a'()+_,-./:=?z; x=y", "a'()+_,-./:=?z"}});
 }
 
 TEST(Boundary, IsOneToSeventyCharacters) {
@@ -104,20 +106,21 @@ std::string filename_of(std::string_view parameters) {
 }
 
 TEST(Disposition, IsReadAsRealClientsSendIt) {
-  EXPECT_EQ(filename_of("filename=\"a%22b\\c;é漢.txt\""), "a\"b\\c;é漢.txt");      // curl, Chromium, undici
-  EXPECT_EQ(filename_of("filename=\"a%22b\\\\c;é漢.txt\""), "a\"b\\\\c;é漢.txt");  // requests, httpx
-  EXPECT_EQ(filename_of("filename=\"a%22b%5Cc%3B%C3%A9%E6%BC%A2.txt\""), "a\"b%5Cc%3B%C3%A9%E6%BC%A2.txt");  // aiohttp
-  EXPECT_EQ(filename_of("filename=\"cr%0D%0Alf.txt\""), "cr\r\nlf.txt");
-  EXPECT_EQ(filename_of("filename=\"\""), "");
-  EXPECT_EQ(filename_of("filename=plain.txt"), "plain.txt");
-  EXPECT_EQ(filename_of("filename=\"\x1b[31m\xFF\""), "\x1b[31m\xFF");
-  EXPECT_EQ(filename_of("x=y"), "(none)");
+  expect_rows(filename_of,
+              {{"filename=\"a%22b\\c;é漢.txt\"", "a\"b\\c;é漢.txt"},      // curl, Chromium, undici
+               {"filename=\"a%22b\\\\c;é漢.txt\"", "a\"b\\\\c;é漢.txt"},  // requests, httpx
+               {"filename=\"a%22b%5Cc%3B%C3%A9%E6%BC%A2.txt\"", "a\"b%5Cc%3B%C3%A9%E6%BC%A2.txt"},  // aiohttp
+               {"filename=\"cr%0D%0Alf.txt\"", "cr\r\nlf.txt"},
+               {"filename=\"\"", ""},
+               {"filename=plain.txt", "plain.txt"},
+               {"filename=\"\x1b[31m\xFF\"", "\x1b[31m\xFF"},
+               {"x=y", "(none)"}});
 }
 
 TEST(Disposition, DecodesTheThreeBrowserEscapesOnceAndNothingElse) {
-  EXPECT_EQ(filename_of("filename=\"%2522%00%2F%41%0d%0a%2\""), "%2522%00%2F%41%0d%0a%2");
-  EXPECT_EQ(filename_of("filename=\"%%2222%\""), "%\"22%");
-  EXPECT_EQ(filename_of("filename=a%22b"), "a%22b");
+  expect_rows(filename_of, {{"filename=\"%2522%00%2F%41%0d%0a%2\"", "%2522%00%2F%41%0d%0a%2"},
+                            {"filename=\"%%2222%\"", "%\"22%"},
+                            {"filename=a%22b", "a%22b"}});
 }
 
 TEST(Disposition, DecodesTheFieldNameTheSameWay) {
@@ -129,15 +132,15 @@ TEST(Disposition, DecodesTheFieldNameTheSameWay) {
 }
 
 TEST(Disposition, TakesABackslashForABackslash) {
-  EXPECT_EQ(filename_of("filename=\"C:\\\""), "C:\\");
-  EXPECT_EQ(filename_of("filename=\"a\\\"; x=\"b\""), "a\\");
-  EXPECT_EQ(filename_of("filename=\"a\\\"b.txt\""), "(malformed)");
+  expect_rows(filename_of, {{"filename=\"C:\\\"", "C:\\"},
+                            {"filename=\"a\\\"; x=\"b\"", "a\\"},
+                            {"filename=\"a\\\"b.txt\"", "(malformed)"}});
 }
 
 TEST(Disposition, PrefersAWellFormedExtendedName) {
-  EXPECT_EQ(filename_of("filename=\"x\"; filename*=UTF-8''%E6%BC%A2%20a.txt"), "漢 a.txt");
-  EXPECT_EQ(filename_of("filename*=utf-8'en'a.txt; filename=x"), "a.txt");
-  EXPECT_EQ(filename_of("filename*=\"UTF-8''a.txt\""), "a.txt");
+  expect_rows(filename_of, {{"filename=\"x\"; filename*=UTF-8''%E6%BC%A2%20a.txt", "漢 a.txt"},
+                            {"filename*=utf-8'en'a.txt; filename=x", "a.txt"},
+                            {"filename*=\"UTF-8''a.txt\"", "a.txt"}});
 }
 
 TEST(Disposition, IgnoresAnIllFormedExtendedName) {
@@ -151,10 +154,10 @@ TEST(Disposition, IgnoresAnIllFormedExtendedName) {
 }
 
 TEST(Disposition, IsMalformedWhenAParameterComesTwice) {
-  EXPECT_EQ(filename_of("filename=\"a\"; filename=\"a\""), "(malformed)");
-  EXPECT_EQ(filename_of("filename=\"a\"; FileName=\"b\""), "(malformed)");
-  EXPECT_EQ(filename_of("filename*=UTF-8''a; filename*=UTF-8''b"), "(malformed)");
-  EXPECT_EQ(filename_of("name=\"other\""), "(malformed)");
+  for (const std::string_view parameters : {"filename=\"a\"; filename=\"a\"", "filename=\"a\"; FileName=\"b\"",
+                                            "filename*=UTF-8''a; filename*=UTF-8''b", "name=\"other\""}) {
+    EXPECT_EQ(filename_of(parameters), "(malformed)") << parameters;
+  }
 }
 
 TEST(Disposition, IsMalformedWhenItsSyntaxIsBroken) {

@@ -5,7 +5,7 @@
 
 #include <thread>
 
-#include "agent/test_folder.h"
+#include "base/test_folder.h"
 
 namespace restante::mcp {
 namespace {
@@ -61,7 +61,7 @@ class SessionTest : public testing::Test {
            std::to_string(seconds) + "}}}";
   }
 
-  agent::TestFolder folder_;
+  TestFolder folder_;
   agent::Stop stop_, agent_stop_;
   DeliveryQueue delivery_queue_{agent_stop_};
   LastMessage last_message_;

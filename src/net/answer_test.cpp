@@ -78,13 +78,11 @@ TEST(Answer, HeadHasTheLengthAndNoBody) {
     EXPECT_EQ(reply.header("Content-Length"), length);
   }
   released.wait();
-  client.get("/nothing");
-  const Reply nothing = client.reply();
+  const Reply nothing = client.ask("/nothing");
   EXPECT_EQ(nothing.status, 204);
   EXPECT_EQ(nothing.header("Content-Length"), "");
   // Any byte that had been sent as a body would come before this answer.
-  client.get("/bytes");
-  EXPECT_EQ(client.reply().body, "12345");
+  EXPECT_EQ(client.ask("/bytes").body, "12345");
 }
 
 TEST(Answer, AFileIsSentFromItsOffsetForItsLengthAndReleased) {
@@ -100,14 +98,11 @@ TEST(Answer, AFileIsSentFromItsOffsetForItsLengthAndReleased) {
   server.get("/none", [&](auto&) { return file_answer("0123456789", 0, 0, &released); });
   server.start();
   Client client = server.client();
-  client.get("/whole");
-  EXPECT_EQ(client.reply().body, "0123456789");
-  client.get("/part");
-  const Reply part = client.reply();
+  EXPECT_EQ(client.ask("/whole").body, "0123456789");
+  const Reply part = client.ask("/part");
   EXPECT_EQ(part.status, 206);
   EXPECT_EQ(part.body, "3456");
-  client.get("/none");
-  EXPECT_EQ(client.reply().body, "");
+  EXPECT_EQ(client.ask("/none").body, "");
   for (int i = 0; i < 3; ++i) released.wait();
 }
 
@@ -119,10 +114,8 @@ TEST(Answer, ABigFileReachesAReaderWithATinyWindow) {
   server.get("/bytes", [&](auto&) { return text(bytes); });
   server.start();
   Client client(server.port(), 4096);
-  client.get("/");
-  EXPECT_TRUE(client.reply().body == bytes);
-  client.get("/bytes");
-  EXPECT_TRUE(client.reply().body == bytes);
+  EXPECT_TRUE(client.ask("/").body == bytes);
+  EXPECT_TRUE(client.ask("/bytes").body == bytes);
 }
 
 TEST(Answer, AFileShorterThanPromisedCutsTheConnection) {
@@ -130,8 +123,7 @@ TEST(Answer, AFileShorterThanPromisedCutsTheConnection) {
   server.get("/", [](auto&) { return file_answer("only this", 0, 100); });
   server.start();
   Client client = server.client();
-  client.get("/");
-  const Reply reply = client.reply();
+  const Reply reply = client.ask("/");
   EXPECT_EQ(reply.header("Content-Length"), "100");
   EXPECT_EQ(reply.body, "only this");
   EXPECT_TRUE(client.at_end());
@@ -208,8 +200,7 @@ TEST(Later, IsAnsweredOnceItIsCommittedOnAnyThread) {
   called.wait();
   std::thread([&] { promise.fulfil(42); }).join();
   EXPECT_EQ(client.reply().body, "42");
-  client.get("/ready");
-  EXPECT_EQ(client.reply().body, "7");
+  EXPECT_EQ(client.ask("/ready").body, "7");
 }
 
 TEST(Later, ThatMayBlockIsAnsweredOnThePool) {

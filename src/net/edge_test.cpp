@@ -19,10 +19,8 @@ TEST(Edge, ServesManyRequestsOverOneConnection) {
   server.start();
   Client client = server.client();
   for (int i = 0; i < 3; ++i) {
-    client.get("/at-once");
-    EXPECT_EQ(client.reply().body, "quick");
-    client.get("/pool");
-    const Reply reply = client.reply();
+    EXPECT_EQ(client.ask("/at-once").body, "quick");
+    const Reply reply = client.ask("/pool");
     EXPECT_EQ(reply.status, 200);
     EXPECT_EQ(reply.body, "pool");
     EXPECT_EQ(reply.header("Connection"), "");
@@ -91,8 +89,7 @@ TEST(Edge, ANewConnectionBeyondTheCapReplacesAnIdleOne) {
   second.get("/");
   second.reply();
   Client new_client = server.client();
-  new_client.get("/");
-  EXPECT_EQ(new_client.reply().body, "here");
+  EXPECT_EQ(new_client.ask("/").body, "here");
   const bool first_left = oldest.at_end();
   second.get("/");
   EXPECT_TRUE(first_left);
@@ -106,11 +103,9 @@ TEST(Edge, NoMoreThanTheCapComeFromOneAddress) {
   server.get("/", [](auto&) { return text("here"); });
   server.start();
   Client first = server.client();
-  first.get("/");
-  EXPECT_EQ(first.reply().status, 200);
+  EXPECT_EQ(first.ask("/").status, 200);
   EXPECT_TRUE(server.client().at_end());
-  first.get("/");
-  EXPECT_EQ(first.reply().status, 200);
+  EXPECT_EQ(first.ask("/").status, 200);
 }
 
 TEST(Edge, AnAddressInUseIsNamedInASentence) {

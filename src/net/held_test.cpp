@@ -31,6 +31,30 @@ struct Poll {
   }
 };
 
+// A server whose "/" holds a poll.
+struct PollServer {
+  explicit PollServer(std::chrono::milliseconds timeout = kNever, const Options& options = test_options())
+      : server(options) {
+    server.get("/", [this, timeout](auto&) { return poll(timeout); });
+    server.get("/next", [](auto&) { return text("next"); });
+    server.start();
+  }
+  // A client whose poll was checked and is held.
+  Client waiting_client() {
+    Client client = server.client();
+    client.get("/");
+    poll.looked.wait();
+    return client;
+  }
+  void find() {
+    poll.there = true;
+    server.ring("topic");
+  }
+
+  Poll poll;
+  TestEdge server;
+};
+
 TEST(Held, IsAnsweredAtOnceWhenThereIsSomething) {
   Poll poll;
   TestEdge server;
@@ -46,21 +70,17 @@ TEST(Held, IsAnsweredAtOnceWhenThereIsSomething) {
 }
 
 TEST(Held, IsWokenByTheBellFromAnotherThread) {
-  Poll poll;
-  TestEdge server;
-  server.get("/", [&](auto&) { return poll(kNever); });
-  server.start();
-  Client client = server.client();
+  PollServer held;
+  Client client = held.server.client();
   for (int again = 0; again < 3; ++again) {
-    poll.there = false;
+    held.poll.there = false;
     client.get("/");
-    poll.looked.wait();
-    poll.there = true;
-    server.ring("topic");
+    held.poll.looked.wait();
+    held.find();
     EXPECT_EQ(client.reply().body, "found");
-    poll.looked.wait();
+    held.poll.looked.wait();
   }
-  EXPECT_EQ(server.metrics.held_polls.Value(), 0);
+  EXPECT_EQ(held.server.metrics.held_polls.Value(), 0);
 }
 
 TEST(Held, IsCountedOnlyAfterItsFirstCheck) {
@@ -92,44 +112,31 @@ TEST(Held, IsCountedOnlyAfterItsFirstCheck) {
 }
 
 TEST(Held, ARingWithoutAResultKeepsItHeld) {
-  Poll poll;
-  TestEdge server;
-  server.get("/", [&](auto&) { return poll(kNever); });
-  server.start();
-  Client client = server.client();
-  client.get("/");
-  poll.looked.wait();
+  PollServer held;
+  Client client = held.waiting_client();
   for (int i = 0; i < 5; ++i) {
-    server.ring("topic");
-    poll.looked.wait();
+    held.server.ring("topic");
+    held.poll.looked.wait();
   }
-  poll.there = true;
-  server.ring("another topic");
-  server.ring("topic");
+  held.poll.there = true;
+  held.server.ring("another topic");
+  held.server.ring("topic");
   EXPECT_EQ(client.reply().body, "found");
 }
 
 TEST(Held, GivesUpWhenTheTimeIsUpAndTheConnectionStaysUsable) {
-  Poll poll;
-  TestEdge server;
-  server.get("/", [&](auto&) { return poll(std::chrono::milliseconds(1)); });
-  server.start();
-  Client client = server.client();
-  client.get("/");
-  EXPECT_EQ(client.reply().body, "empty");
-  client.get("/");
-  EXPECT_EQ(client.reply().body, "empty");
+  PollServer held(std::chrono::milliseconds(1));
+  Client client = held.server.client();
+  for (int again = 0; again < 2; ++again) {
+    EXPECT_EQ(client.ask("/").body, "empty");
+  }
 }
 
 TEST(Held, ChecksOnceMoreWhenTheTimeIsUpBecauseTheBellIsOnlyAHint) {
-  Poll poll;
-  TestEdge server;
-  server.get("/", [&](auto&) { return poll(std::chrono::milliseconds(30)); });
-  server.start();
-  Client client = server.client();
-  poll.appears_without_ring = true;
-  client.get("/");
-  EXPECT_EQ(client.reply().body, "found");
+  PollServer held(std::chrono::milliseconds(30));
+  held.poll.appears_without_ring = true;
+  Client client = held.server.client();
+  EXPECT_EQ(client.ask("/").body, "found");
 }
 
 TEST(Held, OneMoreThanTheOwnersCapAnswersTheOldestEmpty) {
@@ -176,34 +183,20 @@ TEST(Held, IsReleasedWhenTheClientCloses) {
 }
 
 TEST(Held, RequestsPipelinedBehindAHeldOneAreAnsweredAfterIt) {
-  Poll poll;
-  TestEdge server;
-  server.get("/", [&](auto&) { return poll(kNever); });
-  server.get("/next", [](auto&) { return text("next"); });
-  server.start();
-  Client client = server.client();
-  client.get("/");
-  poll.looked.wait();
+  PollServer held;
+  Client client = held.waiting_client();
   client.get("/next");
-  poll.there = true;
-  server.ring("topic");
+  held.find();
   EXPECT_EQ(client.reply().body, "found");
   EXPECT_EQ(client.reply().body, "next");
 }
 
 TEST(Held, IsAnsweredEmptyWhenTheServerStopsAndSoAreLaterOnes) {
-  Poll poll;
-  TestEdge server;
-  server.get("/", [&](auto&) { return poll(kNever); });
-  server.start();
+  PollServer held;
   std::vector<Client> clients;
-  for (int i = 0; i < 5; ++i) {
-    clients.push_back(server.client());
-    clients.back().get("/");
-    poll.looked.wait();
-  }
+  for (int i = 0; i < 5; ++i) clients.push_back(held.waiting_client());
   clients[0].get("/");
-  auto stopped = std::async(std::launch::async, [&] { server.edge.stop(); });
+  auto stopped = std::async(std::launch::async, [&] { held.server.edge.stop(); });
   for (Client& client : clients) {
     const Reply reply = client.reply();
     EXPECT_EQ(reply.body, "empty");
@@ -239,8 +232,7 @@ TEST(Held, NoRingIsLostBetweenTheCheckAndThePark) {
       Client client = server.client();
       int seen = 0;
       while (seen < kLast) {
-        client.get("/" + std::to_string(seen));
-        const Reply reply = client.reply();
+        const Reply reply = client.ask("/" + std::to_string(seen));
         if (reply.status != 200) return;
         seen = std::stoi(reply.body);
       }
@@ -264,51 +256,78 @@ TEST(Held, NoRingIsLostBetweenTheCheckAndThePark) {
 TEST(Held, PipelinedPollsAndTheTickDoNotConflict) {
   Options options = test_options();
   options.timeouts.linger = std::chrono::milliseconds(1);
-  Poll poll;
-  TestEdge server(options);
-  server.get("/", [&](auto&) { return poll(std::chrono::milliseconds(15)); });
-  server.start();
-  Client client = server.client();
+  PollServer held(std::chrono::milliseconds(15), options);
+  Client client = held.server.client();
   for (int i = 0; i < 40; ++i) client.get("/");
   for (int i = 0; i < 40; ++i) EXPECT_EQ(client.reply().body, "empty");
 }
 
 // --- events
 
-// A stream of the events that were put into it.
-struct Source {
-  std::mutex mutex;
-  std::string waiting;
-  bool over = false;
-  bool broken = false;
-  Gate called;
+// A server whose "/" is a stream of the events that were put into it. Opens `called` when the stream asks for events,
+// and `released` when it is destroyed.
+class EventServer {
+ public:
+  explicit EventServer(std::string first = "", std::chrono::milliseconds keep_alive = kNever)
+      : waiting_(std::move(first)) {
+    server.get("/", [this, keep_alive](auto&) { return stream(keep_alive); });
+    server.get("/next", [](auto&) { return text("next"); });
+    server.start();
+  }
+  // A client that has read the head of the stream.
+  Client reader() {
+    Client client = server.client();
+    client.get("/");
+    client.read_through("\r\n\r\n");
+    return client;
+  }
+  void put(std::string_view event) {
+    change([&] { waiting_ += event; });
+  }
+  void end() {
+    change([&] { over_ = true; });
+  }
+  void fail() {
+    change([&] { broken_ = true; });
+  }
 
-  http::Response operator()(std::chrono::milliseconds keep_alive, std::shared_ptr<void> held = {}) {
-    return http::events({{"topic"}, "owner", keep_alive, [this, held]() -> std::optional<http::Events::Step> {
-                           const std::lock_guard lock(mutex);
+  Gate called;
+  Gate released;
+
+ private:
+  http::Response stream(std::chrono::milliseconds keep_alive) {
+    return http::events({{"topic"},
+                         "owner",
+                         keep_alive,
+                         [this, held = open_when_released(released)]() -> std::optional<http::Events::Step> {
+                           const std::lock_guard lock(mutex_);
                            called.open();
-                           if (broken) throw Unavailable("no_source");
-                           if (over) return std::nullopt;
-                           return http::Events::Step{std::exchange(waiting, {}), false};
+                           if (broken_) throw Unavailable("no_source");
+                           if (over_) return std::nullopt;
+                           return http::Events::Step{std::exchange(waiting_, {}), false};
                          }});
   }
-  void put(TestEdge& server, std::string event) {
+  template <class Change>
+  void change(Change apply) {
     {
-      const std::lock_guard lock(mutex);
-      waiting += event;
+      const std::lock_guard lock(mutex_);
+      apply();
     }
     server.ring("topic");
   }
+
+  std::mutex mutex_;
+  std::string waiting_;
+  bool over_ = false;
+  bool broken_ = false;
+
+ public:
+  TestEdge server;  // ends before what its streams use
 };
 
 TEST(Events, AreChunksOfAnEventStreamAndEndWithTheLastChunk) {
-  Source source;
-  TestEdge server;
-  source.waiting = "data: first\n\n";
-  server.get("/", [&](auto&) { return source(kNever); });
-  server.get("/next", [](auto&) { return text("next"); });
-  server.start();
-  Client client = server.client();
+  EventServer events("data: first\n\n");
+  Client client = events.server.client();
   client.get("/");
   const std::string head = client.read_through("\r\n\r\n");
   EXPECT_NE(head.find("Content-Type: text/event-stream\r\n"), std::string::npos);
@@ -316,16 +335,11 @@ TEST(Events, AreChunksOfAnEventStreamAndEndWithTheLastChunk) {
   EXPECT_NE(head.find("X-Accel-Buffering: no\r\n"), std::string::npos);
   EXPECT_EQ(head.find("Content-Length"), std::string::npos);
   EXPECT_EQ(client.chunk(), "data: first\n\n");
-  source.put(server, "data: second\n\n");
+  events.put("data: second\n\n");
   EXPECT_EQ(client.chunk(), "data: second\n\n");
-  {
-    const std::lock_guard lock(source.mutex);
-    source.over = true;
-  }
-  server.ring("topic");
+  events.end();
   EXPECT_EQ(client.chunk(), "");
-  client.get("/next");
-  EXPECT_EQ(client.reply().body, "next");
+  EXPECT_EQ(client.ask("/next").body, "next");
 }
 
 TEST(Events, AStepWithMoreIsFollowedByTheNextWithoutARing) {
@@ -366,63 +380,39 @@ TEST(Events, AStreamThatAlwaysHasMoreStillEndsWithTheServer) {
 }
 
 TEST(Events, ACommentKeepsTheConnectionAlive) {
-  Source source;
-  TestEdge server;
-  server.get("/", [&](auto&) { return source(std::chrono::milliseconds(5)); });
-  server.start();
-  Client client = server.client();
-  client.get("/");
-  client.read_through("\r\n\r\n");
+  EventServer events("", std::chrono::milliseconds(5));
+  Client client = events.reader();
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(client.chunk().starts_with(":"));
-  source.put(server, "data: x\n\n");
+  events.put("data: x\n\n");
   std::string chunk = client.chunk();
   while (chunk.starts_with(":")) chunk = client.chunk();
   EXPECT_EQ(chunk, "data: x\n\n");
 }
 
 TEST(Events, AnHttp10ClientGetsThemWithoutChunksUntilTheClose) {
-  Source source;
-  TestEdge server;
-  source.waiting = "data: first\n\n";
-  server.get("/", [&](auto&) { return source(kNever); });
-  server.start();
-  Client client = server.client();
+  EventServer events("data: first\n\n");
+  Client client = events.server.client();
   client.send("GET / HTTP/1.0\r\n\r\n");
   const std::string head = client.read_through("\r\n\r\n");
   EXPECT_EQ(head.find("Transfer-Encoding"), std::string::npos);
   EXPECT_EQ(client.read(13), "data: first\n\n");
-  {
-    const std::lock_guard lock(source.mutex);
-    source.over = true;
-  }
-  server.ring("topic");
+  events.end();
   EXPECT_TRUE(client.at_end());
 }
 
 TEST(Events, HeadGetsOnlyTheHead) {
-  Source source;
-  TestEdge server;
-  source.waiting = "data: first\n\n";
-  server.get("/", [&](auto&) { return source(kNever); });
-  server.get("/next", [](auto&) { return text("next"); });
-  server.start();
-  Client client = server.client();
+  EventServer events("data: first\n\n");
+  Client client = events.server.client();
   client.send("HEAD / HTTP/1.1\r\nHost: h\r\n\r\n");
   EXPECT_EQ(client.reply(false).header("Content-Type"), "text/event-stream");
-  client.get("/next");
-  EXPECT_EQ(client.reply().body, "next");
+  EXPECT_EQ(client.ask("/next").body, "next");
 }
 
 TEST(Events, EndWithTheServer) {
-  Source source;
-  TestEdge server;
-  server.get("/", [&](auto&) { return source(kNever); });
-  server.start();
-  Client client = server.client();
-  client.get("/");
-  client.read_through("\r\n\r\n");
-  source.called.wait();
-  auto stopped = std::async(std::launch::async, [&] { server.edge.stop(); });
+  EventServer events;
+  Client client = events.reader();
+  events.called.wait();
+  auto stopped = std::async(std::launch::async, [&] { events.server.edge.stop(); });
   EXPECT_EQ(client.chunk(), "");
   EXPECT_TRUE(client.at_end());
   client.close();
@@ -430,38 +420,23 @@ TEST(Events, EndWithTheServer) {
 }
 
 TEST(Events, AreReleasedWhenTheClientCloses) {
-  Gate released;
-  Source source;
-  TestEdge server;
-  server.get("/", [&](auto&) { return source(kNever, open_when_released(released)); });
-  server.start();
+  EventServer events;
   for (int i = 0; i < 2; ++i) {
-    Client client = server.client();
-    client.get("/");
-    client.read_through("\r\n\r\n");
-    source.called.wait();
+    Client client = events.reader();
+    events.called.wait();
     i == 0 ? client.close() : client.reset();
-    released.wait();
+    events.released.wait();
   }
-  EXPECT_EQ(server.metrics.held_polls.Value(), 0);
+  EXPECT_EQ(events.server.metrics.held_polls.Value(), 0);
 }
 
 TEST(Events, AFailureCutsTheStreamSoThatTheClientReconnects) {
-  Source source;
-  TestEdge server;
-  server.get("/", [&](auto&) { return source(kNever); });
-  server.start();
-  Client client = server.client();
-  client.get("/");
-  client.read_through("\r\n\r\n");
-  source.called.wait();
-  {
-    const std::lock_guard lock(source.mutex);
-    source.broken = true;
-  }
-  server.ring("topic");
+  EventServer events;
+  Client client = events.reader();
+  events.called.wait();
+  events.fail();
   EXPECT_TRUE(client.at_end());
-  EXPECT_NE(server.logged().find("no_source"), std::string::npos);
+  EXPECT_NE(events.server.logged().find("no_source"), std::string::npos);
 }
 
 TEST(Events, AReaderThatTakesNothingIsCut) {

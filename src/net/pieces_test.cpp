@@ -36,8 +36,7 @@ TEST_P(PiecesTest, EveryByteArrivesOnceForEverySizeAndTheConnectionStaysUsable) 
     for (const std::size_t size : {std::size_t{0}, std::size_t{1}, kPiece - 1, kPiece, kPiece + 1, 2 * kPiece,
                                    3 * kPiece + 17, std::size_t{5} << 20}) {
       length = far.size = size;
-      client.get("/");
-      const Reply reply = client.reply();
+      const Reply reply = client.ask("/");
       EXPECT_EQ(reply.header("Content-Length"), std::to_string(size));
       EXPECT_TRUE(reply.body == bytes_from(0, size)) << size << " by " << most;
       far.released.wait();
@@ -70,8 +69,7 @@ TEST_P(PiecesTest, HeadReadsNothing) {
   EXPECT_EQ(client.reply(false).header("Content-Length"), "1000");
   far.released.wait();
   EXPECT_EQ(far.reads, 0);
-  client.get("/");
-  EXPECT_EQ(client.reply().body, bytes_from(0, 1000));
+  EXPECT_EQ(client.ask("/").body, bytes_from(0, 1000));
 }
 
 TEST_P(PiecesTest, PipelinedRequestsAreAnsweredInTheirOrder) {
@@ -98,8 +96,7 @@ TEST_P(PiecesTest, ContentShorterThanPromisedCutsTheConnection) {
     cutting.get("/", [&](auto&) { return far.answer(0, kPiece + 100); });
     cutting.start();
     Client client = cutting.client();
-    client.get("/");
-    const Reply reply = client.reply();
+    const Reply reply = client.ask("/");
     EXPECT_EQ(reply.header("Content-Length"), std::to_string(kPiece + 100));
     EXPECT_TRUE(reply.body == bytes_from(0, size));
     EXPECT_TRUE(client.at_end());
@@ -123,8 +120,7 @@ TEST_P(PiecesTest, ContentThatCannotBeReadCutsTheConnectionAndIsLogged) {
       where = at;
       fail = failure;
       Client client = server.client();
-      client.get("/");
-      const Reply reply = client.reply();
+      const Reply reply = client.ask("/");
       EXPECT_EQ(reply.status, 200);
       EXPECT_TRUE(reply.body == bytes_from(0, at));
       EXPECT_TRUE(client.at_end());

@@ -11,6 +11,15 @@ namespace {
 
 using namespace std::chrono_literals;
 
+// Reads until the sender closes, without an answer, and opens the gate then.
+Other::Script reading_until_cut(Gate& left) {
+  return [&left](Other&, int fd) {
+    Seen seen;
+    read_until(seen, fd, [] { return false; });
+    left.open();
+  };
+}
+
 TEST(Relay, AServerThatClosesInTheMiddleIsABadReplyAtOnce) {
   for (const char* reply : {"", "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"}) {
     Seen seen;
@@ -73,12 +82,8 @@ TEST(Relay, ASenderThatStopsIsTimedOutAndCut) {
   Options options = test_options();
   options.timeouts.body_grace = 1s;
   options.min_rate = 1 << 30;
-  Seen seen;
   Gate left;
-  Other other([&](Other&, int fd) {
-    read_until(seen, fd, [] { return false; });
-    left.open();
-  });
+  Other other(reading_until_cut(left));
   RelayEdge edge(other.url(), options);
   Client client = edge.server.client();
   client.send(sized_head(1'000'000) + "some of it");
@@ -90,12 +95,8 @@ TEST(Relay, ASenderThatStopsIsTimedOutAndCut) {
 TEST(Relay, ABodyBeyondTheLimitIsCutWhereverItIsDetected) {
   Options options = test_options();
   options.limits.stream_body = 100'000;
-  Seen seen;
   Gate left;
-  Other other([&](Other&, int fd) {
-    read_until(seen, fd, [] { return false; });
-    left.open();
-  });
+  Other other(reading_until_cut(left));
   RelayEdge edge(other.url(), options);
   Client announced = edge.server.client();
   announced.send(sized_head(100'001));
@@ -156,8 +157,7 @@ TEST(Relay, AServerThatNeverRepliesTimesOut) {
   client.send(sized_head(3) + "abc");
   EXPECT_EQ(client.reply().body, "timed_out");
   EXPECT_EQ(edge.result().sent, 3u);
-  client.get("/health");
-  EXPECT_EQ(client.reply().body, "ok");
+  EXPECT_EQ(client.ask("/health").body, "ok");
 }
 
 TEST(Relay, TheWholeRequestHasADeadline) {

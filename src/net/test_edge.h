@@ -122,6 +122,11 @@ class Client {
                 std::to_string(body.size()) + "\r\n\r\n" + std::string(body));
   }
 
+  // The answer to one request, on this connection.
+  Reply ask(std::string_view path, std::string_view headers = "") {
+    get(path, headers);
+    return reply();
+  }
   // Head and, unless it is a HEAD's, body: sized, chunked, or until the end.
   Reply reply(bool has_body = true) {
     Reply reply;
@@ -198,6 +203,15 @@ class Client {
   std::string pending_;
 };
 
+// The answer to a request that was refused before its end: the server closes the connection after it.
+inline void expect_last_answer(Client& client, int status, std::string_view body) {
+  const Reply reply = client.reply();
+  EXPECT_EQ(reply.status, status);
+  EXPECT_EQ(reply.body, body);
+  EXPECT_EQ(reply.header("Connection"), "close");
+  EXPECT_TRUE(client.at_end());
+}
+
 // Long timeouts everywhere, so that only the ones that a test shortens can run out.
 inline Options test_options() {
   Options options;
@@ -250,11 +264,7 @@ class TestEdge {
   }
   std::string url(std::string_view path) const { return edge.addresses().front() + std::string(path); }
   Client client() const { return Client(port()); }
-  Reply ask(std::string_view path, std::string_view headers = "") {
-    Client one = client();
-    one.get(path, headers);
-    return one.reply();
-  }
+  Reply ask(std::string_view path, std::string_view headers = "") { return client().ask(path, headers); }
   void ring(std::string_view topic) { edge.bell().ring(topic); }
   // All log lines; stops the edge and the log, so call it last.
   std::string logged() {

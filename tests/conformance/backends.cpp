@@ -3,11 +3,11 @@
 #include <stdexcept>
 
 #include "base/json_writer.h"
+#include "base/test_folder.h"
 #include "postgres_server.h"
 #include "store/postgres/schema/migrations.h"
 #include "store/postgres/store.h"
 #include "store/sqlite/store.h"
-#include "temporary_directory.h"
 #include "walked.h"
 
 namespace restante::testing {
@@ -38,7 +38,7 @@ class SqliteBackend final : public Backend {
 
  private:
   std::filesystem::path file() const { return directory_ / "restante.db"; }
-  TemporaryDirectory directory_;
+  TestFolder directory_;
 };
 
 class PostgresBackend final : public Backend {

@@ -8,9 +8,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/test_folder.h"
 #include "faults.h"
 #include "store/dir/blobs.h"
-#include "temporary_directory.h"
 
 namespace restante::testing {
 namespace {
@@ -54,7 +54,7 @@ class BlobFaults : public ::testing::TestWithParam<TemporaryNames> {
     return std::chrono::time_point_cast<std::chrono::microseconds>(std::chrono::system_clock::now());
   }
 
-  TemporaryDirectory directory;
+  TestFolder directory;
   const fs::path path = directory / "blobs";
   std::unique_ptr<Blobs> blobs;
 };

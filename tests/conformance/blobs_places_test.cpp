@@ -1,9 +1,9 @@
 // Every place for blobs except s3, which needs a separate server (tests/s3).
 #include "backends.h"
+#include "base/test_folder.h"
 #include "blobs_suite.h"
 #include "store/dir/blobs.h"
 #include "store/inline/blobs.h"
-#include "temporary_directory.h"
 
 namespace restante::testing {
 namespace {
@@ -15,7 +15,7 @@ class DirPlace final : public BlobsPlace {
 
  private:
   const dir::TemporaryNames temporary_names_;
-  TemporaryDirectory directory_;
+  TestFolder directory_;
 };
 
 class InlinePlace final : public BlobsPlace {

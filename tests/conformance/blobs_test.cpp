@@ -11,9 +11,9 @@
 #include <set>
 #include <thread>
 
+#include "base/test_folder.h"
 #include "faults.h"
 #include "store/dir/blobs.h"
-#include "temporary_directory.h"
 
 namespace restante::testing {
 namespace {
@@ -45,7 +45,7 @@ class DirBlobs : public ::testing::TestWithParam<TemporaryNames> {
     return count;
   }
 
-  TemporaryDirectory directory;
+  TestFolder directory;
   const fs::path path = directory / "blobs";
   std::unique_ptr<Blobs> blobs;
 };

@@ -4,13 +4,13 @@
 
 #include <cerrno>
 
+#include "base/test_folder.h"
 #include "blobs_suite.h"
 #include "faults.h"
 #include "postgres_server.h"
 #include "store/inline/blobs.h"
 #include "store/postgres/blobs/chunks.h"
 #include "store/sqlite/store.h"
-#include "temporary_directory.h"
 
 namespace restante::testing {
 namespace {
@@ -31,7 +31,7 @@ class SqliteChunkFaults : public ::testing::Test {
     blobs = inlined::open(store->chunks(), clock);
   }
 
-  TemporaryDirectory directory;
+  TestFolder directory;
   const SystemClock clock;
   std::unique_ptr<Store> store;
   std::unique_ptr<Blobs> blobs;

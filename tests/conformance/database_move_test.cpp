@@ -8,6 +8,7 @@
 #include <set>
 
 #include "backends.h"
+#include "base/test_folder.h"
 #include "postgres_server.h"
 #include "store/dir/blobs.h"
 #include "store/move.h"
@@ -19,7 +20,6 @@
 #include "store/sqlite/database/database.h"
 #include "store/sqlite/schema/move_database.h"
 #include "store/sqlite/store.h"
-#include "temporary_directory.h"
 
 namespace restante::testing {
 namespace {
@@ -116,7 +116,7 @@ class DatabaseMoves : public ::testing::Test {
     action(owner);
   }
 
-  TemporaryDirectory directory;
+  TestFolder directory;
   PostgresDatabase database;
   NoProgress no_progress;
   const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "backends.h"
+#include "base/test_folder.h"
 #include "postgres_server.h"
 #include "store/delegation_rows.h"
 #include "store/postgres/connections/connection.h"
@@ -13,7 +14,6 @@
 #include "store/postgres/store.h"
 #include "store/sqlite/delegations/delegation_rows.h"
 #include "store/sqlite/store.h"
-#include "temporary_directory.h"
 
 namespace restante::testing {
 namespace {
@@ -82,7 +82,7 @@ std::int64_t micros(Time time) { return time.time_since_epoch().count(); }
 
 // One in ten thousand is in flight.
 TEST(DelegationPlans, SqliteFindsTasksInFlightAmongAMillion) {
-  const TemporaryDirectory directory;
+  const TestFolder directory;
   const auto path = directory / "restante.db";
   WorkspaceId workspace;
   {

@@ -12,13 +12,13 @@
 #include <utility>
 
 #include "backends.h"
+#include "base/test_folder.h"
 #include "blobs_suite.h"
 #include "store/blob_key.h"
 #include "store/dir/blobs.h"
 #include "store/migration.h"
 #include "store/places.h"
 #include "store/test_blobs.h"
-#include "temporary_directory.h"
 
 namespace restante::testing {
 namespace {
@@ -85,7 +85,7 @@ class OwnerTest : public StoreTest {
     stage(make_workspace().id, item, clock.now(), clock.now() + std::chrono::hours(24));
   }
 
-  TemporaryDirectory folder;
+  TestFolder folder;
   ManualClock clock{at(1'000'000)};
   const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
   Log log{nowhere, LogLevel::error, clock};

@@ -3,12 +3,12 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 
+#include "base/test_folder.h"
 #include "store/dir/blob_directory.h"
 #include "store/dir/blobs.h"
 #include "store/test_blobs.h"
@@ -19,8 +19,6 @@ namespace {
 class PlacesTest : public ::testing::Test {
  protected:
   PlacesTest() {
-    auto name = (std::filesystem::temp_directory_path() / "restante-places-XXXXXX").string();
-    folder = ::mkdtemp(name.data());
     files = dir::open(folder / "files");
     others = dir::open(folder / "others");
     s3 = std::make_unique<HookedBlobs>(*others);
@@ -33,7 +31,6 @@ class PlacesTest : public ::testing::Test {
       if (!s3_finishes) throw StorageFull("full");
     };
   }
-  ~PlacesTest() override { std::filesystem::remove_all(folder); }
   std::unique_ptr<Places> both(PlacePlan plan) {
     return std::make_unique<Places>(Places::ByPlace{{Place::dir, *files}, {Place::s3, *s3}}, plan, log, metrics);
   }
@@ -58,7 +55,7 @@ class PlacesTest : public ::testing::Test {
     return files_there;
   }
 
-  std::filesystem::path folder;
+  TestFolder folder;
   ManualClock clock{Time(std::chrono::seconds(1'800'000'000))};
   const Fd nowhere{::open("/dev/null", O_WRONLY | O_CLOEXEC)};  // closed after the log is destroyed
   Log log{nowhere.get(), LogLevel::debug, clock};

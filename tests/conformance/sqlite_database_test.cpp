@@ -12,8 +12,8 @@
 #include <new>
 
 #include "base/error.h"
+#include "base/test_folder.h"
 #include "faults.h"
-#include "temporary_directory.h"
 
 namespace restante::testing {
 namespace {
@@ -36,7 +36,7 @@ class SqliteDatabase : public ::testing::Test {
     for (const int code : codes) EXPECT_THROW(database.raise(code), Kind) << code;
   }
 
-  TemporaryDirectory directory;
+  TestFolder directory;
   const std::string file = (directory / "test.db").string();
   sqlite::Health health;
 };

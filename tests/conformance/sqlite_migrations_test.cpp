@@ -5,8 +5,8 @@
 #include <fstream>
 
 #include "backends.h"
+#include "base/test_folder.h"
 #include "store/sqlite/store.h"
-#include "temporary_directory.h"
 
 namespace restante::testing {
 namespace {
@@ -30,7 +30,7 @@ class SqliteMigrations : public ::testing::Test {
     return database->query("SELECT 1 FROM sqlite_schema WHERE name = ?", name).step();
   }
 
-  TemporaryDirectory directory;
+  TestFolder directory;
   const std::string file = (directory / "restante.db").string();
   sqlite::Health health;
   std::unique_ptr<Database> database;

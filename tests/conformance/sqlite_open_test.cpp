@@ -8,12 +8,12 @@
 #include <fstream>
 
 #include "backends.h"
+#include "base/test_folder.h"
 #include "faults.h"
 #include "model/errors.h"
 #include "store/sqlite/database/database.h"
 #include "store/sqlite/schema/data_lock.h"
 #include "store/sqlite/store.h"
-#include "temporary_directory.h"
 
 namespace restante::testing {
 namespace {
@@ -41,7 +41,7 @@ class SqliteOpen : public ::testing::Test {
   }
   WorkspaceId make_workspace(Store& store) { return store.create_workspace({}, at(0)).take()->id; }
 
-  TemporaryDirectory directory;
+  TestFolder directory;
   const std::filesystem::path file = directory / "restante.db";
 };
 

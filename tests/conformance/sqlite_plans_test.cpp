@@ -8,9 +8,9 @@
 #include <set>
 
 #include "backends.h"
+#include "base/test_folder.h"
 #include "store/blob_key.h"
 #include "store/sqlite/store.h"
-#include "temporary_directory.h"
 
 namespace restante::testing {
 namespace {
@@ -47,7 +47,7 @@ class SqlitePlans : public ::testing::Test {
     return scans;
   }
 
-  TemporaryDirectory directory;
+  TestFolder directory;
   std::unique_ptr<Store> store;
 };
 

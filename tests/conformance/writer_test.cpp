@@ -11,9 +11,9 @@
 #include <optional>
 #include <thread>
 
+#include "base/test_folder.h"
 #include "faults.h"
 #include "model/errors.h"
-#include "temporary_directory.h"
 
 namespace restante::testing {
 namespace {
@@ -87,7 +87,7 @@ class GroupWriter : public ::testing::Test {
     return head;
   }
 
-  TemporaryDirectory directory;
+  TestFolder directory;
   const std::string file = (directory / "numbers.db").string();
   std::unique_ptr<sqlite::Health> health;
   std::unique_ptr<sqlite::Writer> writer;

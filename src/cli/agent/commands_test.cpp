@@ -4,17 +4,16 @@
 #include <map>
 #include <optional>
 
+#include "base/test_rows.h"
 #include "cli/agent/service.h"
 #include "cli/agent/status.h"
-#include "cli/terminal/failed.h"
+#include "cli/remote/test_remote.h"
 
 namespace restante::cli {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-const Time kNow = *parse_time("2026-11-15T12:00:00Z");
 
 agent::StateView state_view(bool in_use, std::string polled, std::string trouble = "") {
   agent::StateView seen;
@@ -34,10 +33,10 @@ TEST(Status, IsConnectedOnlyWhileTheLastPollIsRecent) {
 }
 
 TEST(Service, WordsReachTheProgramExactlyAsTheyWereGiven) {
-  EXPECT_EQ(service_word("plain"), "\"plain\"");
-  EXPECT_EQ(service_word("a \"b\" \\c"), "\"a \\\"b\\\" \\\\c\"");
-  EXPECT_EQ(service_word("50% of $HOME"), "\"50%% of $$HOME\"");
-  EXPECT_EQ(service_word("one\ntwo"), "\"one\\ntwo\"");
+  expect_rows(service_word, {{"plain", "\"plain\""},
+                             {"a \"b\" \\c", "\"a \\\"b\\\" \\\\c\""},
+                             {"50% of $HOME", "\"50%% of $$HOME\""},
+                             {"one\ntwo", "\"one\\ntwo\""}});
 }
 
 TEST(Service, AFolderIsWrittenWithoutQuotesOrNotAtAll) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "cli/delegations/delegate.h"
+#include "cli/remote/test_remote.h"
 
 namespace restante::cli {
 namespace {
@@ -11,10 +12,6 @@ using ::testing::AllOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-const Time kNow = *parse_time("2026-11-15T12:00:00Z");
-
-Json json(std::string_view text) { return parse_json(text).value(); }
 
 std::string show(std::string_view task) { return format_task(json(task), {}, kNow, Colours::off); }
 

@@ -12,7 +12,8 @@
 #include <fstream>
 #include <thread>
 
-#include "cli/terminal/failed.h"
+#include "base/test_folder.h"
+#include "cli/remote/test_remote.h"
 #include "cli/uploads/sweep.h"
 #include "cli/uploads/uploads.h"
 
@@ -23,33 +24,9 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const Time kNow = *parse_time("2026-11-15T12:00:00Z");
-
-Json json(std::string_view text) { return parse_json(text).value(); }
-
-template <class Call>
-std::string refusal(Call call) {
-  try {
-    call();
-  } catch (const CommandFailed& failed) {
-    return failed.what();
-  }
-  return "was not refused";
-}
-
 class Files : public ::testing::Test {
  protected:
-  Files() {
-    auto name = (std::filesystem::temp_directory_path() / "restante-send-XXXXXX").string();
-    folder_ = ::mkdtemp(name.data());
-  }
-  ~Files() override { std::filesystem::remove_all(folder_); }
-
-  std::string make(const std::string& name, const std::string& content) {
-    const std::string path = folder_ + "/" + name;
-    std::ofstream(path, std::ios::binary) << content;
-    return path;
-  }
+  std::string make(const std::string& name, const std::string& content) { return folder_.make(name, content); }
   static std::string read_all(Form& form, std::size_t piece) {
     std::string all;
     std::vector<char> buffer(piece);
@@ -57,7 +34,7 @@ class Files : public ::testing::Test {
     return all;
   }
 
-  std::string folder_;
+  TestFolder folder_;
 };
 
 using FormTest = Files;
@@ -135,16 +112,16 @@ TEST_F(FormTest, AnInterruptedReadContinues) {
 TEST_F(DescribeFile, IsNamedByTheLastPartOfItsPath) {
   const auto here = std::filesystem::current_path();
   make("a.txt", "hello");
-  std::filesystem::current_path(folder_);
+  std::filesystem::current_path(folder_.path());
   EXPECT_EQ(describe_file("a.txt").name, "a.txt");
   EXPECT_EQ(describe_file("./a.txt").name, "a.txt");
-  EXPECT_EQ(describe_file(folder_ + "//a.txt").name, "a.txt");
+  EXPECT_EQ(describe_file(folder_.string() + "//a.txt").name, "a.txt");
   std::filesystem::current_path(here);
 }
 
 TEST_F(DescribeFile, RefusesAFileThatMayNotBeRead) {
   const std::string path = make("secret.txt", "hello");
-  std::filesystem::permissions(folder_, std::filesystem::perms(0755));
+  std::filesystem::permissions(folder_.path(), std::filesystem::perms(0755));
   std::filesystem::permissions(path, std::filesystem::perms(0));
   const auto try_it = [&] {
     // Root may read everything, so the test runs as another user.
@@ -156,8 +133,8 @@ TEST_F(DescribeFile, RefusesAFileThatMayNotBeRead) {
 }
 
 TEST_F(DescribeFile, RefusesAFileThatIsMissingAFolderOrEmpty) {
-  EXPECT_THAT(refusal([&] { describe_file(folder_ + "/none"); }), HasSubstr("No such file"));
-  EXPECT_THAT(refusal([&] { describe_file(folder_); }), HasSubstr("pack it"));
+  EXPECT_THAT(refusal([&] { describe_file(folder_ / "none"); }), HasSubstr("No such file"));
+  EXPECT_THAT(refusal([&] { describe_file(folder_.string()); }), HasSubstr("pack it"));
   EXPECT_THAT(refusal([&] { describe_file(make("empty", "")); }), HasSubstr("empty"));
 }
 

@@ -1,8 +1,8 @@
 // Tests what the managing commands send and show, without a server.
 #include <gmock/gmock.h>
 
+#include "cli/remote/test_remote.h"
 #include "cli/server/migrate.h"
-#include "cli/terminal/failed.h"
 #include "cli/workspaces/invite.h"
 #include "cli/workspaces/token.h"
 #include "cli/workspaces/workspace.h"
@@ -13,21 +13,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-const Time kNow = *parse_time("2026-11-15T12:00:00Z");
-
-Json json(std::string_view text) { return parse_json(text).value(); }
-
-// The exit code and the sentence of a refused call.
-template <class Call>
-std::pair<int, std::string> refusal(Call call) {
-  try {
-    call();
-  } catch (const CommandFailed& failed) {
-    return {failed.exit_code(), failed.what()};
-  }
-  return {0, "was not refused"};
-}
 
 TEST(WorkspaceList, ShowsEachWorkspaceItsStatusAndWhenItWasLastSeen) {
   const auto shown = format_workspaces(
@@ -78,13 +63,13 @@ TEST(WorkspaceSet, TurnsPairsIntoAPatch) {
 }
 
 TEST(WorkspaceSet, RefusesAnUnknownKeyAndSuggestsTheRightOne) {
-  const auto meant = refusal([] { patch_body({"rol=x"}); });
-  EXPECT_EQ(meant.first, kExitUsage);
-  EXPECT_THAT(meant.second, HasSubstr("did you mean role?"));
-  EXPECT_THAT(refusal([] { patch_body({"status=online"}); }).second, HasSubstr("name, role, parent_id"));
-  EXPECT_THAT(refusal([] { patch_body({"name"}); }).second, HasSubstr("name=VALUE"));
-  EXPECT_THAT(refusal([] { patch_body({"name=a", "name=b"}); }).second, HasSubstr("twice"));
-  EXPECT_THAT(refusal([] { patch_body({"agent_card=[1]"}); }).second, HasSubstr("JSON object"));
+  const auto meant = failure_of([] { patch_body({"rol=x"}); });
+  EXPECT_EQ(meant.exit_code(), kExitUsage);
+  EXPECT_THAT(meant.what(), HasSubstr("did you mean role?"));
+  EXPECT_THAT(refusal([] { patch_body({"status=online"}); }), HasSubstr("name, role, parent_id"));
+  EXPECT_THAT(refusal([] { patch_body({"name"}); }), HasSubstr("name=VALUE"));
+  EXPECT_THAT(refusal([] { patch_body({"name=a", "name=b"}); }), HasSubstr("twice"));
+  EXPECT_THAT(refusal([] { patch_body({"agent_card=[1]"}); }), HasSubstr("JSON object"));
 }
 
 constexpr std::string_view kTokens =
@@ -114,16 +99,16 @@ TEST(TokenRevoke, TakesTheBeginningOfALiveToken) {
 
 TEST(TokenRevoke, NeverRepeatsTheArgumentBecauseItMayBeASecret) {
   const std::string secret(43, 's');
-  const auto refused = refusal([&] { pick_token(json(kTokens), secret); });
-  EXPECT_EQ(refused.first, kExitFailed);
-  EXPECT_THAT(refused.second, Not(HasSubstr("sss")));
-  EXPECT_THAT(refusal([&] { pick_token(json(kTokens), "q3vX"); }).second, HasSubstr("no live token"));
+  const auto refused = failure_of([&] { pick_token(json(kTokens), secret); });
+  EXPECT_EQ(refused.exit_code(), kExitFailed);
+  EXPECT_THAT(refused.what(), Not(HasSubstr("sss")));
+  EXPECT_THAT(refusal([&] { pick_token(json(kTokens), "q3vX"); }), HasSubstr("no live token"));
 }
 
 TEST(TokenRevoke, RefusesABeginningThatTwoHave) {
   const auto two =
       json(R"([{"id":"a","prefix":"AAAAAAAA","revoked_at":null},{"id":"b","prefix":"AAAAAAAA","revoked_at":null}])");
-  EXPECT_THAT(refusal([&] { pick_token(two, "AAAAAAAA"); }).second, HasSubstr("several"));
+  EXPECT_THAT(refusal([&] { pick_token(two, "AAAAAAAA"); }), HasSubstr("several"));
 }
 
 TEST(Invite, GivesAnAgentALineAndAPersonALink) {
@@ -141,7 +126,7 @@ TEST(Invite, GivesAnAgentALineAndAPersonALink) {
 TEST(Invite, APersonWithoutAWorkspaceIsRefusedBeforeAnyRequest) {
   InviteOptions options;
   options.sender = true;
-  EXPECT_EQ(refusal([&] { invite(options); }).first, kExitUsage);
+  EXPECT_EQ(failure_of([&] { invite(options); }).exit_code(), kExitUsage);
 }
 
 TEST(Migrations, ShowAppliedWaitingAndForeignOnes) {

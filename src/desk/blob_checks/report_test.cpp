@@ -42,16 +42,11 @@ BlobCheckReport full() {
 TEST(BlobCheckReport, AReportThatIsWrittenIsReadBackUnchanged) {
   const BlobCheckReport was = full();
   const BlobCheckReport is = read_report(kept(was));
-  EXPECT_EQ(is.state, was.state);
-  EXPECT_EQ(is.mend, was.mend);
-  EXPECT_EQ(is.started_at, was.started_at);
-  EXPECT_EQ(is.ended_at, was.ended_at);
-  EXPECT_EQ(is.files, was.files);
-  EXPECT_EQ(is.all_files, was.all_files);
-  EXPECT_EQ(is.blobs, was.blobs);
-  EXPECT_EQ(is.bytes, was.bytes);
+  EXPECT_EQ(std::tie(is.state, is.mend, is.started_at, is.ended_at),
+            std::tie(was.state, was.mend, was.started_at, was.ended_at));
+  EXPECT_EQ(std::tie(is.files, is.all_files, is.blobs, is.bytes, is.mended),
+            std::tie(was.files, was.all_files, was.blobs, was.bytes, was.mended));
   EXPECT_EQ(is.found, was.found);
-  EXPECT_EQ(is.mended, was.mended);
   EXPECT_EQ(is.wrong(), 14);
   EXPECT_EQ(is.reason, was.reason);
   ASSERT_EQ(is.findings.size(), was.findings.size());

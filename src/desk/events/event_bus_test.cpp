@@ -10,17 +10,19 @@ namespace {
 const WorkspaceId kOne = WorkspaceId::make(kStart);
 const WorkspaceId kOther = WorkspaceId::make(kStart);
 
-TEST(EventBus, ARowRingsItsWorkspaceWithAndWithoutSubscribers) {
+class EventBusTest : public ::testing::Test {
+ protected:
   RecordingBell bell;
-  EventBus event_bus(bell);
+  EventBus event_bus{bell};
+};
+
+TEST_F(EventBusTest, ARowRingsItsWorkspaceWithAndWithoutSubscribers) {
   event_bus.appended(kOne, {});
   EXPECT_EQ(bell.rung(), std::vector<std::string>{topic_of(kOne)});
   EXPECT_EQ(event_bus.last(), 0u);
 }
 
-TEST(EventBus, ASubscriberGetsTheEventsSinceANumber) {
-  RecordingBell bell;
-  EventBus event_bus(bell);
+TEST_F(EventBusTest, ASubscriberGetsTheEventsSinceANumber) {
   const EventBus::EventSubscription watch(event_bus);
   event_bus.publish(kOne, "UPLOAD_FETCHED", "{}");
   const auto seen = event_bus.since(0, std::nullopt);
@@ -33,9 +35,7 @@ TEST(EventBus, ASubscriberGetsTheEventsSinceANumber) {
   EXPECT_EQ(event_bus.since(0, kOne).items[0].name, "UPLOAD_FETCHED");
 }
 
-TEST(EventBus, NothingIsRememberedWithoutSubscribers) {
-  RecordingBell bell;
-  EventBus event_bus(bell);
+TEST_F(EventBusTest, NothingIsRememberedWithoutSubscribers) {
   {
     const EventBus::EventSubscription watch(event_bus);
   }
@@ -43,9 +43,7 @@ TEST(EventBus, NothingIsRememberedWithoutSubscribers) {
   EXPECT_EQ(event_bus.last(), 0u);
 }
 
-TEST(EventBus, ASubscriberThatFellTooFarBehindGetsMissed) {
-  RecordingBell bell;
-  EventBus event_bus(bell);
+TEST_F(EventBusTest, ASubscriberThatFellTooFarBehindGetsMissed) {
   const EventBus::EventSubscription watch(event_bus);
   event_bus.publish(kOne, "WORKSPACE_ONLINE", "{}");
   const auto seen = event_bus.since(0, std::nullopt);
@@ -54,9 +52,7 @@ TEST(EventBus, ASubscriberThatFellTooFarBehindGetsMissed) {
   EXPECT_FALSE(event_bus.since(event_bus.last(), std::nullopt).missed);
 }
 
-TEST(EventBus, APageIsBoundedAndTheNextContinuesWhereItEnded) {
-  RecordingBell bell;
-  EventBus event_bus(bell);
+TEST_F(EventBusTest, APageIsBoundedAndTheNextContinuesWhereItEnded) {
   const EventBus::EventSubscription watch(event_bus);
   for (int i = 0; i < 7; ++i) {
     event_bus.publish(kOne, "UPLOAD_FETCHED", std::to_string(i));

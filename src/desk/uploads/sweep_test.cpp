@@ -32,6 +32,9 @@ class SweepTest : public ::testing::Test {
     EXPECT_TRUE((*staging)->end_file().has_value());
     return (*staging)->commit().take()->at(0).upload;
   }
+  Sweep sweep_of(Places& places, const SweepRules& rules) {
+    return Sweep(*desk.store, places, desk.uploads.events(), desk.clock, desk.log, desk.metrics, rules);
+  }
   void ack(const Upload& upload) { EXPECT_TRUE(desk.uploads.ack(workspace, upload.id).take()); }
   std::string orphan() {
     auto writer = desk.blobs->put();
@@ -54,7 +57,9 @@ class SweepTest : public ::testing::Test {
   TestDesk desk;
   const WorkspaceId workspace = desk.make_workspace();
   const std::string big = std::string(20'000, 'x');
-  Sweep sweep{*desk.store, desk.places, desk.uploads.events(), desk.clock, desk.log, desk.metrics, small_steps()};
+  HookedBlobs hooked{*desk.blobs};
+  Places hooked_places = desk.over(hooked);
+  Sweep sweep = sweep_of(desk.places, small_steps());
 };
 
 TEST_F(SweepTest, AckedFilesAreDeletedAfterTheirRetentionAndUnackedOnesAfterTheirTime) {
@@ -91,7 +96,7 @@ TEST_F(SweepTest, EverythingDueIsDeletedInSeveralSteps) {
 TEST_F(SweepTest, ARetentionOfZeroDeletesAckedFilesAtOnce) {
   SweepRules rules;
   rules.ack_retention = seconds(0);
-  Sweep at_once(*desk.store, desk.places, desk.uploads.events(), desk.clock, desk.log, desk.metrics, rules);
+  Sweep at_once = sweep_of(desk.places, rules);
   ack(stage());
   EXPECT_EQ(at_once.run_once()->acked, 1);
 }
@@ -168,7 +173,7 @@ TEST_F(SweepTest, ASuspectThatWasDeletedIsForgotten) {
 TEST_F(SweepTest, ASearchAmongManyIsSpreadOverSeveralSweeps) {
   SweepRules rules = small_steps();
   rules.look_at = 1;
-  Sweep patient(*desk.store, desk.places, desk.uploads.events(), desk.clock, desk.log, desk.metrics, rules);
+  Sweep patient = sweep_of(desk.places, rules);
   for (int i = 0; i < 4; ++i) (void)orphan();
   std::int64_t found = 0;
   int sweeps = 0;
@@ -193,7 +198,7 @@ TEST_F(SweepTest, TheFirstSweepRunsAtOnceAndThenOneEveryPeriod) {
   ack(stage());
   desk.clock.advance(hours(1));
   SweepRules rules;
-  Sweep fresh(*desk.store, desk.places, desk.uploads.events(), desk.clock, desk.log, desk.metrics, rules);
+  Sweep fresh = sweep_of(desk.places, rules);
   fresh.tick();
   EXPECT_EQ(desk.metrics.swept("acked").Value(), 1);
   ack(stage());
@@ -207,9 +212,7 @@ TEST_F(SweepTest, TheFirstSweepRunsAtOnceAndThenOneEveryPeriod) {
 }
 
 TEST_F(SweepTest, ReportsTheLastRealSweepAndItsResultNotTheTicksInBetween) {
-  HookedBlobs blobs(*desk.blobs);
-  Places places = desk.over(blobs);
-  Sweep one(*desk.store, places, desk.uploads.events(), desk.clock, desk.log, desk.metrics, SweepRules());
+  Sweep one = sweep_of(hooked_places, SweepRules());
   const Time begin = desk.clock.now();
   const auto loop_tick = [&] {
     return one.last_run().as_loop_tick({"sweep", seconds(1), desk.clock.now(), desk.clock.now(), false, 0}, minutes(5));
@@ -223,13 +226,13 @@ TEST_F(SweepTest, ReportsTheLastRealSweepAndItsResultNotTheTicksInBetween) {
   EXPECT_EQ(loop_tick().last_tick_at, begin);
   stage(big);
   desk.clock.advance(hours(24));
-  blobs.dropping = [] { throw Unavailable("stuck"); };
+  hooked.dropping = [] { throw Unavailable("stuck"); };
   EXPECT_THROW(one.tick(), Unavailable);
   desk.clock.advance(seconds(1));
   one.tick();
   EXPECT_TRUE(loop_tick().failed) << "a tick without a sweep does not reset it";
   EXPECT_EQ(loop_tick().last_tick_at, begin + minutes(4) + hours(24));
-  blobs.dropping = nullptr;
+  hooked.dropping = nullptr;
   desk.clock.advance(minutes(5));
   one.tick();
   EXPECT_FALSE(loop_tick().failed);
@@ -255,17 +258,15 @@ TEST_F(SweepTest, TheMetricsOfWaitingFilesAreUpdated) {
 }
 
 TEST_F(SweepTest, AFailedSweepIsCountedAndTheNextOneContinues) {
-  HookedBlobs blobs(*desk.blobs);
-  Places places = desk.over(blobs);
-  Sweep failing(*desk.store, places, desk.uploads.events(), desk.clock, desk.log, desk.metrics, small_steps());
+  Sweep failing = sweep_of(hooked_places, small_steps());
   stage(big);
   desk.clock.advance(hours(24));
-  blobs.dropping = [] { throw Unavailable("stuck"); };
+  hooked.dropping = [] { throw Unavailable("stuck"); };
   EXPECT_THROW((void)failing.run_once(), Unavailable);
   EXPECT_EQ(desk.metrics.swept("error").Value(), 1);
   EXPECT_EQ(desk.metrics.swept("expired").Value(), 1) << "rows are deleted first";
   EXPECT_EQ(desk.blob_files(), 1u);
-  blobs.dropping = nullptr;
+  hooked.dropping = nullptr;
   const auto report = failing.run_once();
   EXPECT_EQ(report->blobs, 1);
   EXPECT_EQ(report->expired, 0) << "each row once";
@@ -309,13 +310,11 @@ TEST_F(SweepTest, AnUnreachablePlaceThatIsNotWrittenToDelaysNothing) {
 }
 
 TEST_F(SweepTest, ASecondSweepIsRefusedWhileOneRuns) {
-  HookedBlobs blobs(*desk.blobs);
-  Places places = desk.over(blobs);
-  Sweep one(*desk.store, places, desk.uploads.events(), desk.clock, desk.log, desk.metrics, small_steps());
+  Sweep one = sweep_of(hooked_places, small_steps());
   stage(big);
   desk.clock.advance(hours(24));
   std::optional<Error> refused;
-  blobs.dropping = [&] {
+  hooked.dropping = [&] {
     std::thread second([&] { refused = one.run_once().error(); });
     second.join();
   };
@@ -325,13 +324,11 @@ TEST_F(SweepTest, ASecondSweepIsRefusedWhileOneRuns) {
 }
 
 TEST_F(SweepTest, ATickDoesNotWaitForAnotherOne) {
-  HookedBlobs blobs(*desk.blobs);
-  Places places = desk.over(blobs);
-  Sweep one(*desk.store, places, desk.uploads.events(), desk.clock, desk.log, desk.metrics, SweepRules());
+  Sweep one = sweep_of(hooked_places, SweepRules());
   stage(big);
   desk.clock.advance(hours(24));
   bool ticked = false;
-  blobs.dropping = [&] {
+  hooked.dropping = [&] {
     std::thread([&] { one.tick(); }).join();
     ticked = true;
   };
@@ -340,13 +337,11 @@ TEST_F(SweepTest, ATickDoesNotWaitForAnotherOne) {
 }
 
 TEST_F(SweepTest, MetricsAreUpdatedAlsoBetweenSweepsThatFail) {
-  HookedBlobs blobs(*desk.blobs);
-  Places places = desk.over(blobs);
-  Sweep failing(*desk.store, places, desk.uploads.events(), desk.clock, desk.log, desk.metrics, small_steps());
+  Sweep failing = sweep_of(hooked_places, small_steps());
   stage(big);
   desk.clock.advance(hours(24));
   stage();
-  blobs.dropping = [] { throw Unavailable("stuck"); };
+  hooked.dropping = [] { throw Unavailable("stuck"); };
   EXPECT_THROW(failing.tick(), Unavailable);
   EXPECT_EQ(desk.metrics.pending_uploads.Value(), 1) << "whatever happens to the blobs";
   stage();
@@ -356,9 +351,7 @@ TEST_F(SweepTest, MetricsAreUpdatedAlsoBetweenSweepsThatFail) {
 }
 
 TEST_F(SweepTest, OrphansAreDistinguishedFromNeighboursThatHaveARow) {
-  HookedBlobs blobs(*desk.blobs);
-  Places places = desk.over(blobs);
-  Sweep one(*desk.store, places, desk.uploads.events(), desk.clock, desk.log, desk.metrics, small_steps());
+  Sweep one = sweep_of(hooked_places, small_steps());
   const std::string known = stage(big).blob_key;
   const std::string shelf = known.substr(30);
   const auto add_orphan = [&](char digit) {

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "server/config/test_config.h"
 #include "server/config/toml.h"
 #include "server/settings/settings.h"
 
@@ -24,45 +25,12 @@ using namespace std::chrono_literals;
 
 const std::string kToken = "q3vX0b-9ZsT7uLm2JkRcW8yHnEoPaGd4fI6x_1VwQtU";
 
-class ConfigFiles : public ::testing::Test {
- protected:
-  ConfigFiles() {
-    std::string name = std::filesystem::temp_directory_path() / "restante-config-XXXXXX";
-    directory_ = ::mkdtemp(name.data());
-  }
-  ~ConfigFiles() override { std::filesystem::remove_all(directory_); }
-
-  std::string write(const std::string& name, const std::string& text, mode_t mode = 0600) {
-    const auto path = (directory_ / name).string();
-    std::ofstream(path) << text;
-    ::chmod(path.c_str(), mode);
-    return path;
-  }
-
-  Config from_file(const std::string& text) {
-    return load_config({.file = write("c.toml", text), .environment = {}, .flags = {}});
-  }
-
-  std::filesystem::path directory_;
-};
-
 Config from_environment(std::map<std::string, std::string> environment) {
   return load_config({.file = {}, .environment = std::move(environment), .flags = {}});
 }
 
 Config from_flag(const std::string& key, const std::string& value) {
   return load_config({.file = {}, .environment = {}, .flags = {{key, value, "--set"}}});
-}
-
-// The sentence with which a call is refused; empty when it is accepted.
-template <class Call>
-std::string refusal(Call&& call) {
-  try {
-    call();
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return {};
 }
 
 std::string refused_flag(const std::string& key, const std::string& value) {
@@ -214,8 +182,8 @@ TEST_F(ConfigFiles, AFileThatCannotBeReadIsRefused) {
   const auto load = [](const std::string& path) {
     return refusal([&] { load_config({.file = path, .environment = {}, .flags = {}}); });
   };
-  EXPECT_THAT(load((directory_ / "absent.toml").string()), AllOf(HasSubstr("absent.toml"), HasSubstr("No such file")));
-  EXPECT_THAT(load(directory_.string()), HasSubstr("cannot read"));
+  EXPECT_THAT(load((folder_ / "absent.toml").string()), AllOf(HasSubstr("absent.toml"), HasSubstr("No such file")));
+  EXPECT_THAT(load(folder_.string()), HasSubstr("cannot read"));
   EXPECT_THAT(load("/dev/zero"), HasSubstr("larger than 1 MiB"));
 }
 
@@ -345,9 +313,9 @@ TEST_F(ConfigFiles, TlsNeedsBothFilesReadableAndThePrivateOnePrivate) {
   EXPECT_THAT(refusal([&] { from_file("[tls]\nkey = '" + key + "'"); }),
               AllOf(HasSubstr("tls.key"), HasSubstr("c.toml:2"), HasSubstr("without tls.certificate")));
   EXPECT_THAT(refusal([&] { from_file("[tls]\ncertificate = 'x'"); }), HasSubstr("without tls.key"));
-  EXPECT_THAT(with(certificate, (directory_ / "none").string()),
+  EXPECT_THAT(with(certificate, (folder_ / "none").string()),
               AllOf(HasSubstr("tls.key in"), HasSubstr("cannot be read")));
-  EXPECT_THAT(with(directory_.string(), key), AllOf(HasSubstr("tls.certificate in"), HasSubstr("not a file")));
+  EXPECT_THAT(with(folder_.string(), key), AllOf(HasSubstr("tls.certificate in"), HasSubstr("not a file")));
   EXPECT_THAT(with(certificate, write("empty.pem", "")), HasSubstr("not PEM"));
   EXPECT_THAT(with(certificate, write("open.pem", "-----BEGIN\n", 0644)),
               AllOf(HasSubstr("all users"), HasSubstr("chmod")));
@@ -359,7 +327,7 @@ TEST_F(ConfigFiles, TheMetricsTokenFileMustBePrivateAndNotShort) {
   EXPECT_EQ(with(write("token", kToken + "\n")), "");
   EXPECT_THAT(with(write("open", kToken, 0604)), HasSubstr("all users"));
   EXPECT_THAT(with(write("short", "admin\n")), AllOf(HasSubstr("fewer than 16"), Not(HasSubstr("admin"))));
-  EXPECT_THAT(with((directory_ / "none").string()), HasSubstr("cannot be read"));
+  EXPECT_THAT(with((folder_ / "none").string()), HasSubstr("cannot be read"));
 }
 
 TEST(Config, APublicBindWarnsUntilTlsOrAProxyAndAPublicUrlAreSet) {

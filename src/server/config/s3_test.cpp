@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "server/config/test_config.h"
 #include "server/config/values.h"
 #include "server/settings/settings.h"
 
@@ -41,43 +42,17 @@ client::Environment environment(Variables values) {
 }
 
 std::string refusal_to_start(const Config& config, const Variables& variables) {
-  try {
-    require_s3_keys(config, environment(variables));
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "";
+  return refusal([&] { require_s3_keys(config, environment(variables)); });
 }
 
 Config with(const Variables& variables) { return load_config({{}, variables, {}}); }
 
-std::string refusal(const ConfigSources& sources) {
-  try {
-    load_config(sources);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "";
+std::string refusal_of(const ConfigSources& sources) {
+  return refusal([&] { load_config(sources); });
 }
-std::string refusal(const Variables& variables) { return refusal(ConfigSources{{}, variables, {}}); }
+std::string refusal_of(const Variables& variables) { return refusal_of(ConfigSources{{}, variables, {}}); }
 
-class S3File : public ::testing::Test {
- protected:
-  S3File() {
-    std::string name = std::filesystem::temp_directory_path() / "restante-s3-XXXXXX";
-    folder = ::mkdtemp(name.data());
-  }
-  ~S3File() override { std::filesystem::remove_all(folder); }
-
-  std::string write(const std::string& name, const std::string& text, mode_t mode) const {
-    const auto path = (folder / name).string();
-    std::ofstream(path) << text;
-    ::chmod(path.c_str(), mode);
-    return path;
-  }
-
-  std::filesystem::path folder;
-};
+class S3File : public ConfigFiles {};
 
 const std::string kSecretFile =
     "[s3]\nendpoint = \"https://s3.example.org\"\nbucket = \"mail\"\n"
@@ -94,19 +69,19 @@ TEST(S3Settings, ABucketCanBeNamedBeforeItIsUsed) {
 }
 
 TEST(S3Settings, S3WithoutABucketOrAnEndpointNamesWhatToSet) {
-  EXPECT_THAT(refusal({{"RESTANTE_BLOBS", "s3"}}), AllOf(HasSubstr("s3.bucket"), HasSubstr("s3.endpoint")));
-  EXPECT_THAT(refusal({{"RESTANTE_BLOBS", "s3"}, {"RESTANTE_S3_BUCKET", "mail"}}),
+  EXPECT_THAT(refusal_of({{"RESTANTE_BLOBS", "s3"}}), AllOf(HasSubstr("s3.bucket"), HasSubstr("s3.endpoint")));
+  EXPECT_THAT(refusal_of({{"RESTANTE_BLOBS", "s3"}, {"RESTANTE_S3_BUCKET", "mail"}}),
               AllOf(HasSubstr("RESTANTE_S3_BUCKET"), HasSubstr("s3.endpoint")));
-  EXPECT_EQ(refusal(bucket_and({{"RESTANTE_BLOBS", "s3"}})), "");
+  EXPECT_EQ(refusal_of(bucket_and({{"RESTANTE_BLOBS", "s3"}})), "");
 }
 
 TEST(S3Settings, HalfAKeyIsRefused) {
-  EXPECT_THAT(refusal(bucket_and({{"RESTANTE_S3_ACCESS_KEY", "AKnobody"}})), HasSubstr("without s3.secret_key"));
-  EXPECT_THAT(refusal(bucket_and({{"RESTANTE_S3_SECRET_KEY", "hunter2horse"}})),
+  EXPECT_THAT(refusal_of(bucket_and({{"RESTANTE_S3_ACCESS_KEY", "AKnobody"}})), HasSubstr("without s3.secret_key"));
+  EXPECT_THAT(refusal_of(bucket_and({{"RESTANTE_S3_SECRET_KEY", "hunter2horse"}})),
               AllOf(HasSubstr("without s3.access_key"), Not(HasSubstr("hunter2"))));
-  EXPECT_THAT(refusal(bucket_and({{"RESTANTE_S3_SESSION_TOKEN", "hunter2horse"}})),
+  EXPECT_THAT(refusal_of(bucket_and({{"RESTANTE_S3_SESSION_TOKEN", "hunter2horse"}})),
               AllOf(HasSubstr("s3.access_key"), Not(HasSubstr("hunter2"))));
-  EXPECT_THAT(refusal(bucket_and({{"RESTANTE_S3_SECRET_KEY", "hunter2 horse"}})),
+  EXPECT_THAT(refusal_of(bucket_and({{"RESTANTE_S3_SECRET_KEY", "hunter2 horse"}})),
               AllOf(HasSubstr("printable"), Not(HasSubstr("hunter2"))));
 }
 
@@ -124,7 +99,7 @@ TEST(S3Settings, NamesThatCannotBeRightAreRefused) {
   }
   EXPECT_THROW(parse_s3_prefix(std::string(501, 'a')), BadValue);
   EXPECT_EQ(parse_s3_prefix("files/server-1/"), "files/server-1/");
-  EXPECT_THAT(refusal(bucket_and({{"RESTANTE_S3_REGION", ""}})), HasSubstr("RESTANTE_S3_REGION is empty"));
+  EXPECT_THAT(refusal_of(bucket_and({{"RESTANTE_S3_REGION", ""}})), HasSubstr("RESTANTE_S3_REGION is empty"));
 }
 
 TEST(S3Settings, PlainHttpBeyondThisMachineGivesAWarning) {
@@ -140,22 +115,22 @@ TEST(S3Settings, PlainHttpBeyondThisMachineGivesAWarning) {
 }
 
 TEST_F(S3File, ASecretIsReadFromAPrivateFileAndNeverShown) {
-  const Config config = load_config({write("c.toml", kSecretFile, 0600), {}, {}});
+  const Config config = load_config({write("c.toml", kSecretFile), {}, {}});
   EXPECT_EQ(config.s3.secret_key, "hunter2horse");
   EXPECT_THAT(print_config(config), AllOf(HasSubstr("# s3.secret_key in "), HasSubstr("********"),
                                           Not(HasSubstr("hunter2")), Not(HasSubstr("AKnobody"))));
-  EXPECT_EQ(load_config({write("again.toml", print_config(config), 0600), {}, {}}).s3.bucket, "mail");
+  EXPECT_EQ(load_config({write("again.toml", print_config(config)), {}, {}}).s3.bucket, "mail");
 }
 
 TEST_F(S3File, ASecretThatAllUsersCanReadIsRefused) {
-  EXPECT_THAT(refusal(ConfigSources{write("c.toml", kSecretFile, 0644), {}, {}}),
+  EXPECT_THAT(refusal_of(ConfigSources{write("c.toml", kSecretFile, 0644), {}, {}}),
               AllOf(HasSubstr("all users of this machine can read"), HasSubstr("RESTANTE_S3_"),
                     Not(HasSubstr("hunter2")), Not(HasSubstr("AKnobody"))));
-  EXPECT_THAT(refusal(bucket_and({{"RESTANTE_S3_CREDENTIALS_FILE", write("keys", "[default]\n", 0644)}})),
+  EXPECT_THAT(refusal_of(bucket_and({{"RESTANTE_S3_CREDENTIALS_FILE", write("keys", "[default]\n", 0644)}})),
               HasSubstr("all users of this machine can read"));
-  EXPECT_EQ(refusal(bucket_and({{"RESTANTE_S3_CREDENTIALS_FILE", write("keys", "[default]\n", 0600)}})), "");
-  EXPECT_THAT(refusal(bucket_and({{"RESTANTE_S3_CREDENTIALS_FILE", "/nowhere/keys"}})), HasSubstr("cannot be read"));
-  EXPECT_THAT(refusal(bucket_and({{"RESTANTE_S3_CA_FILE", "/nowhere/ca"}})), HasSubstr("cannot be read"));
+  EXPECT_EQ(refusal_of(bucket_and({{"RESTANTE_S3_CREDENTIALS_FILE", write("keys", "[default]\n")}})), "");
+  EXPECT_THAT(refusal_of(bucket_and({{"RESTANTE_S3_CREDENTIALS_FILE", "/nowhere/keys"}})), HasSubstr("cannot be read"));
+  EXPECT_THAT(refusal_of(bucket_and({{"RESTANTE_S3_CA_FILE", "/nowhere/ca"}})), HasSubstr("cannot be read"));
 }
 
 const std::string kKeyFile = "[default]\naws_access_key_id=AK\naws_secret_access_key=s\n";
@@ -165,18 +140,18 @@ TEST_F(S3File, AServerThatStoresFilesInS3DoesNotStartWithoutKeysAndNamesWhereItS
   EXPECT_THAT(refusal_to_start(config, {}),
               AllOf(HasSubstr("RESTANTE_BLOBS is s3"), HasSubstr("bucket mail"), HasSubstr("s3.access_key"),
                     HasSubstr("AWS_ACCESS_KEY_ID"), HasSubstr("s3.credentials_file")));
-  EXPECT_THAT(refusal_to_start(config, {{"HOME", folder.string()}}),
-              AllOf(HasSubstr("AWS_ACCESS_KEY_ID"), HasSubstr(folder.string() + "/.aws/credentials cannot be read")));
-  EXPECT_THAT(refusal_to_start(config, {{"AWS_SHARED_CREDENTIALS_FILE", write("empty", "[other]\n", 0600)}}),
+  EXPECT_THAT(refusal_to_start(config, {{"HOME", folder_.string()}}),
+              AllOf(HasSubstr("AWS_ACCESS_KEY_ID"), HasSubstr(folder_.string() + "/.aws/credentials cannot be read")));
+  EXPECT_THAT(refusal_to_start(config, {{"AWS_SHARED_CREDENTIALS_FILE", write("empty", "[other]\n")}}),
               AllOf(HasSubstr("empty"), HasSubstr("[default] (s3.profile)")));
   EXPECT_THAT(refusal_to_start(config, {{"AWS_ACCESS_KEY_ID", "AK"}}), HasSubstr("AWS_SECRET_ACCESS_KEY"));
   EXPECT_EQ(refusal_to_start(config, {{"AWS_ACCESS_KEY_ID", "AK"}, {"AWS_SECRET_ACCESS_KEY", "s"}}), "");
-  EXPECT_EQ(refusal_to_start(config, {{"AWS_SHARED_CREDENTIALS_FILE", write("keys", kKeyFile, 0600)}}), "");
+  EXPECT_EQ(refusal_to_start(config, {{"AWS_SHARED_CREDENTIALS_FILE", write("keys", kKeyFile)}}), "");
   EXPECT_EQ(refusal_to_start(with(with_keys({{"RESTANTE_BLOBS", "s3"}})), {}), "");
 }
 
 TEST_F(S3File, ABucketThatIsOnlyConfiguredWithoutKeysGivesAWarning) {
-  const std::string empty = write("keys", "[other]\n", 0600);
+  const std::string empty = write("keys", "[other]\n");
   const Config config = with(bucket_and({{"RESTANTE_S3_CREDENTIALS_FILE", empty}}));
   EXPECT_EQ(refusal_to_start(config, {}), "");
   EXPECT_THAT(warnings(config), Contains(AllOf(HasSubstr("bucket mail is set up"), HasSubstr(empty))));
@@ -185,9 +160,9 @@ TEST_F(S3File, ABucketThatIsOnlyConfiguredWithoutKeysGivesAWarning) {
 }
 
 TEST_F(S3File, TheFileOfTheAwsToolsMustBeAsPrivateAsOurOwn) {
-  std::filesystem::create_directory(folder / ".aws");
+  std::filesystem::create_directory(folder_ / ".aws");
   const std::string file = write(".aws/credentials", kKeyFile, 0604);
-  for (const Variables& variables : {Variables{{"AWS_SHARED_CREDENTIALS_FILE", file}}, {{"HOME", folder.string()}}}) {
+  for (const Variables& variables : {Variables{{"AWS_SHARED_CREDENTIALS_FILE", file}}, {{"HOME", folder_.string()}}}) {
     for (const char* blobs : {"s3", "dir"}) {
       EXPECT_THAT(refusal_to_start(with(bucket_and({{"RESTANTE_BLOBS", blobs}})), variables),
                   AllOf(HasSubstr(file), HasSubstr("all users of this machine can read")));
@@ -196,12 +171,12 @@ TEST_F(S3File, TheFileOfTheAwsToolsMustBeAsPrivateAsOurOwn) {
     EXPECT_EQ(refusal_to_start(with({}), variables), "");
   }
   ::chmod(file.c_str(), 0640);
-  EXPECT_EQ(refusal_to_start(with(bucket_and({{"RESTANTE_BLOBS", "s3"}})), {{"HOME", folder.string()}}), "");
+  EXPECT_EQ(refusal_to_start(with(bucket_and({{"RESTANTE_BLOBS", "s3"}})), {{"HOME", folder_.string()}}), "");
 }
 
 TEST(S3Settings, ASecretHasNoFlag) {
   const ConfigSources sources{{}, bucket_and({}), {{"s3.secret_key", "hunter2horse", "--set"}}};
-  EXPECT_THAT(refusal(sources), AllOf(HasSubstr("RESTANTE_S3_SECRET_KEY"), Not(HasSubstr("hunter2"))));
+  EXPECT_THAT(refusal_of(sources), AllOf(HasSubstr("RESTANTE_S3_SECRET_KEY"), Not(HasSubstr("hunter2"))));
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "base/test_rows.h"
+
 namespace restante {
 namespace {
 
@@ -12,14 +14,14 @@ using namespace std::chrono_literals;
 std::chrono::milliseconds duration(const std::string& text) { return read_duration(BareText{text}); }
 
 TEST(ConfigValues, DurationsHaveAUnit) {
-  EXPECT_EQ(duration("250ms"), 250ms);
-  EXPECT_EQ(duration("10s"), 10s);
-  EXPECT_EQ(duration("30m"), 30min);
-  EXPECT_EQ(duration("24h"), 24h);
-  EXPECT_EQ(duration("7d"), 168h);
-  EXPECT_EQ(duration("0s"), 0s);
-  EXPECT_EQ(duration("-1s"), -1s);
-  EXPECT_EQ(duration("007s"), 7s);
+  expect_rows<std::chrono::milliseconds>(duration, {{"250ms", 250ms},
+                                                    {"10s", 10s},
+                                                    {"30m", 30min},
+                                                    {"24h", 24h},
+                                                    {"7d", 168h},
+                                                    {"0s", 0s},
+                                                    {"-1s", -1s},
+                                                    {"007s", 7s}});
 }
 
 TEST(ConfigValues, TextThatIsNotADurationIsRefused) {

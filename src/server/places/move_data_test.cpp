@@ -5,6 +5,7 @@
 
 #include <fstream>
 
+#include "base/test_folder.h"
 #include "store/blobs.h"
 
 namespace restante {
@@ -17,22 +18,16 @@ using ::testing::ThrowsMessage;
 class MoveData : public ::testing::Test {
  protected:
   MoveData() {
-    std::string name = (fs::temp_directory_path() / "restante-move-XXXXXX").string();
-    root = mkdtemp(name.data());
     move = {root / "old", root / "new"};
     fs::create_directories(move.from / "blobs");
   }
-  ~MoveData() override { fs::remove_all(root); }
 
   static void write(const fs::path& file, const std::string& text) {
     fs::create_directories(file.parent_path());
-    std::ofstream(file) << text;
+    TestFolder::write(file, text);
     fs::permissions(file, fs::perms::owner_read | fs::perms::owner_write);
   }
-  static std::string read(const fs::path& file) {
-    std::ifstream in(file);
-    return {std::istreambuf_iterator<char>(in), {}};
-  }
+  static std::string read(const fs::path& file) { return TestFolder::read(file); }
   static fs::path place(const fs::path& data, const ReferencedBlob& kept) {
     return data / "blobs" / kept.key.substr(30) / kept.key;
   }
@@ -49,7 +44,7 @@ class MoveData : public ::testing::Test {
     return copied_data;
   }
 
-  fs::path root;
+  TestFolder root;
   DataMove move;
   std::vector<ReferencedBlob> all;
 };

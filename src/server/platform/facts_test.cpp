@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/test_folder.h"
 #include "server/places/places.h"
 #include "server/settings/settings.h"
 #include "store/sqlite/store.h"
@@ -57,22 +58,18 @@ TEST(EffectiveSettings, ContainNothingForASecretThatIsNotSet) {
 }
 
 TEST(StateOfRows, NamesTheDatabaseItsPlaceAndItsFailure) {
-  std::string name = (std::filesystem::temp_directory_path() / "restante-facts-XXXXXX").string();
-  const std::filesystem::path folder = ::mkdtemp(name.data());
+  const TestFolder folder;
   Config config;
   config.data = folder.string();
-  {
-    const auto store = sqlite::open(database_file(config), sqlite::Options{Time(std::chrono::seconds(1'800'000'000))});
-    const api::StoreState well = state_of_rows(config, *store);
-    EXPECT_EQ(well.error, "");
-    EXPECT_EQ(well.kind, "SQLite");
-    EXPECT_THAT(well.detail, HasSubstr("SQLite 3."));
-    EXPECT_THAT(well.detail, HasSubstr("schema "));
-    EXPECT_THAT(well.place, HasSubstr(folder.string()));
-    std::filesystem::rename(database_file(config), folder / "renamed");
-    EXPECT_THAT(state_of_rows(config, *store).error, HasSubstr("moved"));
-  }
-  std::filesystem::remove_all(folder);
+  const auto store = sqlite::open(database_file(config), sqlite::Options{Time(std::chrono::seconds(1'800'000'000))});
+  const api::StoreState well = state_of_rows(config, *store);
+  EXPECT_EQ(well.error, "");
+  EXPECT_EQ(well.kind, "SQLite");
+  EXPECT_THAT(well.detail, HasSubstr("SQLite 3."));
+  EXPECT_THAT(well.detail, HasSubstr("schema "));
+  EXPECT_THAT(well.place, HasSubstr(folder.string()));
+  std::filesystem::rename(database_file(config), folder / "renamed");
+  EXPECT_THAT(state_of_rows(config, *store).error, HasSubstr("moved"));
 }
 
 TEST(StateOfBlobs, ContainsTheReasonOfAFailure) {

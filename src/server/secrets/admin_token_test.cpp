@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/test_folder.h"
 #include "server/secrets/secret_file.h"
 
 namespace restante {
@@ -16,17 +17,12 @@ namespace {
 
 class AdminToken : public testing::Test {
  protected:
-  void SetUp() override {
-    char name[] = "/tmp/restante-admin-XXXXXX";
-    ASSERT_TRUE(::mkdtemp(name));
-    data = name;
-  }
-  void TearDown() override { std::filesystem::remove_all(data); }
   std::size_t files() const {
     return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(data), {}));
   }
 
-  std::filesystem::path data;
+  const TestFolder folder;
+  const std::filesystem::path& data = folder.path();
   SystemClock clock;
   Log log{STDERR_FILENO, LogLevel::error, clock};
 };

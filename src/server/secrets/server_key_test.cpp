@@ -6,17 +6,13 @@
 
 #include <fstream>
 
+#include "base/test_folder.h"
+
 namespace restante {
 namespace {
 
 class ServerKey : public testing::Test {
  protected:
-  void SetUp() override {
-    char name[] = "/tmp/restante-key-XXXXXX";
-    ASSERT_TRUE(::mkdtemp(name));
-    data = name;
-  }
-  void TearDown() override { std::filesystem::remove_all(data); }
   SealKey load() { return server_key("", data, log); }
   std::string failure() {
     try {
@@ -27,7 +23,8 @@ class ServerKey : public testing::Test {
     return "";
   }
 
-  std::filesystem::path data;
+  const TestFolder folder;
+  const std::filesystem::path& data = folder.path();
   SystemClock clock;
   Log log{STDERR_FILENO, LogLevel::error, clock};
 };

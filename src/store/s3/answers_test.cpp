@@ -67,11 +67,6 @@ TEST(Answers, TheAnswersThatBeginAndCompleteAnUploadByPartsAreRead) {
   EXPECT_EQ(read_completion("<CompleteMultipartUploadResult><ETag>\"e\"</ETag></CompleteMultipartUploadResult>"),
             "\"e\"");
   EXPECT_FALSE(read_completion("<Error><Code>InternalError</Code></Error>"));
-  const std::vector<Part> parts = {{1, "\"a\""}, {2, "b&c"}};
-  const auto document = parse_xml(completion_document(parts));
-  ASSERT_TRUE(document);
-  EXPECT_EQ(document->children[1].text_of("PartNumber"), "2");
-  EXPECT_EQ(document->children[1].text_of("ETag"), "b&c");
 }
 
 TEST(Answers, ABatchOfDeletionsGivesItsFirstRealFailure) {
@@ -83,10 +78,18 @@ TEST(Answers, ABatchOfDeletionsGivesItsFirstRealFailure) {
   EXPECT_EQ(some->message, "m");
   EXPECT_EQ(read_deletions("<DeleteResult/>")->code, "");
   EXPECT_FALSE(read_deletions("<Error><Code>x</Code></Error>"));
+}
+
+TEST(Documents, NameThePartsAndTheKeysInTheirOrder) {
+  const std::vector<Part> parts = {{1, "\"a\""}, {2, "b&c"}};
+  const auto completion = parse_xml(completion_document(parts));
+  ASSERT_TRUE(completion);
+  EXPECT_EQ(completion->children[1].text_of("PartNumber"), "2");
+  EXPECT_EQ(completion->children[1].text_of("ETag"), "b&c");
   const std::vector<std::string> keys = {"a<b", "c"};
-  const auto document = parse_xml(deletion_document(keys));
-  ASSERT_TRUE(document);
-  EXPECT_EQ(document->children[1].text_of("Key"), "a<b");
+  const auto deletion = parse_xml(deletion_document(keys));
+  ASSERT_TRUE(deletion);
+  EXPECT_EQ(deletion->children[1].text_of("Key"), "a<b");
 }
 
 TEST(Answers, AnErrorIsReadWithItsRegionAndTime) {

@@ -3,8 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <map>
+
+#include "base/test_folder.h"
 
 namespace restante::s3 {
 namespace {
@@ -18,17 +19,18 @@ client::Environment environment(std::map<std::string, std::string> values) {
 
 class CredentialFile : public ::testing::Test {
  protected:
-  CredentialFile() {
-    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    folder = std::filesystem::path(::testing::TempDir()) / (std::string("s3_") + test->name());
-    std::filesystem::create_directories(folder / ".aws");
+  CredentialFile() { std::filesystem::create_directory(folder / ".aws"); }
+  std::string write(const std::string& name, const std::string& text) const { return folder.make(name, text); }
+  // Reads the file "keys", which has this text, and nothing else.
+  CredentialSource source_of(const std::string& text) const {
+    CredentialSettings settings;
+    settings.file = write("keys", text);
+    return CredentialSource(settings, environment({}));
   }
-  ~CredentialFile() override { std::filesystem::remove_all(folder); }
-  std::string write(const std::string& name, const std::string& text) const {
-    std::ofstream(folder / name, std::ios::binary) << text;
-    return (folder / name).string();
+  static std::string keys(const std::string& access_key, const std::string& secret_key) {
+    return "[default]\naws_access_key_id=" + access_key + "\naws_secret_access_key=" + secret_key + "\n";
   }
-  std::filesystem::path folder;
+  TestFolder folder;
 };
 
 TEST(Credentials, ASectionIsReadAsTheAwsToolsWriteIt) {
@@ -43,16 +45,16 @@ TEST(Credentials, ASectionIsReadAsTheAwsToolsWriteIt) {
 }
 
 TEST(Credentials, ASectionThatIsAbsentIncompleteOrNotUsableGivesNoKeys) {
-  EXPECT_FALSE(read_credentials("", "default"));
-  EXPECT_FALSE(read_credentials("aws_access_key_id=a\naws_secret_access_key=b\n", "default"));
-  EXPECT_FALSE(read_credentials("[default]\naws_access_key_id=a\n", "default"));
-  EXPECT_FALSE(read_credentials("[default\naws_access_key_id=a\naws_secret_access_key=b\n", "default"));
-  EXPECT_FALSE(read_credentials("[default]\naws_access_key_id=a b\naws_secret_access_key=b\n", "default"));
+  for (const char* file : {"", "aws_access_key_id=a\naws_secret_access_key=b\n", "[default]\naws_access_key_id=a\n",
+                           "[default\naws_access_key_id=a\naws_secret_access_key=b\n",
+                           "[default]\naws_access_key_id=a b\naws_secret_access_key=b\n"}) {
+    EXPECT_FALSE(read_credentials(file, "default")) << file;
+  }
   EXPECT_FALSE(read_credentials("[", ""));
 }
 
 TEST_F(CredentialFile, TheSettingsComeBeforeTheEnvironmentAndThatBeforeTheFile) {
-  const auto file = write("keys", "[default]\naws_access_key_id=file\naws_secret_access_key=f\n");
+  const auto file = write("keys", keys("file", "f"));
   const auto around = environment({{"AWS_ACCESS_KEY_ID", "around"},
                                    {"AWS_SECRET_ACCESS_KEY", "e"},
                                    {"AWS_SESSION_TOKEN", "t"},
@@ -68,16 +70,14 @@ TEST_F(CredentialFile, TheSettingsComeBeforeTheEnvironmentAndThatBeforeTheFile) 
 }
 
 TEST_F(CredentialFile, TheFileInTheHomeDirectoryIsUsedLast) {
-  write(".aws/credentials", "[default]\naws_access_key_id=home\naws_secret_access_key=h\n");
+  write(".aws/credentials", keys("home", "h"));
   EXPECT_EQ(CredentialSource({}, environment({{"HOME", folder.string()}})).current().value().access_key, "home");
 }
 
 TEST_F(CredentialFile, RotatedKeysAreReadOnceTheOldOnesWereRefused) {
-  CredentialSettings settings;
-  settings.file = write("keys", "[default]\naws_access_key_id=old\naws_secret_access_key=s\n");
-  CredentialSource source(settings, environment({}));
+  CredentialSource source = source_of(keys("old", "s"));
   EXPECT_EQ(source.current().value().access_key, "old");
-  write("keys", "[default]\naws_access_key_id=new\naws_secret_access_key=s\n");
+  write("keys", keys("new", "s"));
   EXPECT_EQ(source.current().value().access_key, "old");
   const auto old = source.generation();
   EXPECT_TRUE(source.renew(old));
@@ -87,14 +87,12 @@ TEST_F(CredentialFile, RotatedKeysAreReadOnceTheOldOnesWereRefused) {
 }
 
 TEST_F(CredentialFile, AFileThatIsJustBeingWrittenChangesNothing) {
-  CredentialSettings settings;
-  settings.file = write("keys", "[default]\naws_access_key_id=old\naws_secret_access_key=s\n");
-  CredentialSource source(settings, environment({}));
+  CredentialSource source = source_of(keys("old", "s"));
   EXPECT_EQ(source.current().value().access_key, "old");
   write("keys", "[default]\naws_access_key_id=ne");
   EXPECT_FALSE(source.renew(source.generation()));
   EXPECT_EQ(source.current().value().access_key, "old");
-  write("keys", "[default]\naws_access_key_id=old\naws_secret_access_key=t\n");
+  write("keys", keys("old", "t"));
   EXPECT_TRUE(source.renew(source.generation()));
   EXPECT_EQ(source.current().value().secret_key, "t");
 }

@@ -1,20 +1,23 @@
-// TestFolder: a temporary directory of one test, deleted at its end. For tests of agent/ only.
+// TestFolder: a new temporary directory for one test, deleted with everything in it at the end. For tests only.
+// Its path has no symbolic links. The constructor throws std::runtime_error if there can be no such directory.
 #pragma once
-#include <gtest/gtest.h>
-
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <stdexcept>
 #include <string>
+#include <string_view>
+#include <vector>
 
-namespace restante::agent {
+namespace restante {
 
 class TestFolder {
  public:
   TestFolder() {
-    auto name = (std::filesystem::temp_directory_path() / "restante-agent-XXXXXX").string();
-    EXPECT_NE(mkdtemp(name.data()), nullptr);
+    auto name = (std::filesystem::temp_directory_path() / "restante-test-XXXXXX").string();
+    if (!::mkdtemp(name.data())) throw std::runtime_error("no temporary directory");
     path_ = std::filesystem::canonical(name);
   }
   ~TestFolder() {
@@ -25,14 +28,20 @@ class TestFolder {
   TestFolder& operator=(const TestFolder&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
-  std::filesystem::path uploads() const { return path_ / ".molecule" / "chat-uploads"; }
+  std::string string() const { return path_.string(); }
+  std::filesystem::path operator/(const std::filesystem::path& name) const { return path_ / name; }
 
+  // Writes a file in the directory and returns its path.
+  std::string make(const std::string& name, std::string_view content) const {
+    write(path_ / name, content);
+    return (path_ / name).string();
+  }
   static std::string read(const std::filesystem::path& file) {
     std::ifstream in(file, std::ios::binary);
     return {std::istreambuf_iterator<char>(in), {}};
   }
-  static void write(const std::filesystem::path& file, std::string_view text) {
-    std::ofstream(file, std::ios::binary) << text;
+  static void write(const std::filesystem::path& file, std::string_view content) {
+    std::ofstream(file, std::ios::binary) << content;
   }
   // Every entry of a directory, hidden ones too, sorted.
   static std::vector<std::string> names(const std::filesystem::path& folder) {
@@ -46,4 +55,4 @@ class TestFolder {
   std::filesystem::path path_;
 };
 
-}  // namespace restante::agent
+}  // namespace restante
