@@ -11,18 +11,16 @@
 #include "store/postgres/connections/session_pool.h"
 #include "store/postgres/lanes/write_lane.h"
 #include "store/postgres/store.h"
-#include "store/store.h"
+#include "store/sql/store.h"
 
 namespace restante::postgres {
 
-class SharedStore final : public Store {
+class SharedStore final : public SqlStore {
  public:
   SharedStore(const ConnectionOptions& endpoint, const Options& options);
 
   void check() override;
   StoreFacts describe() override;
-
-  Result<std::optional<std::string>> find_answer(const Claim& claim, Time now) override;
 
   Commit<Result<Workspace>> create_workspace(const NewWorkspace& workspace, Time now,
                                              OptionalClaim<Workspace> claim) override;
@@ -115,6 +113,10 @@ class SharedStore final : public Store {
   std::vector<DelegationWait> delegation_waits(std::span<const Delegation> of) override;
 
  private:
+  void read_with(const std::function<void(SqlReader&)>& body) override { pool_.use(body); }
+  WriteQueue& queue_for(WriteHints& hints) override {
+    return (hints.lane ? lane_of(WorkspaceId(*hints.lane)) : maintenance_lane_).queue();
+  }
   // Reads caller and receiving agent, which never change: their heads must be locked to write the delegation.
   std::optional<Delegation> look_up_delegation(const std::string& id);
 

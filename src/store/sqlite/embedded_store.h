@@ -3,24 +3,22 @@
 #pragma once
 #include <filesystem>
 
+#include "store/sql/store.h"
 #include "store/sqlite/blobs/chunks.h"
 #include "store/sqlite/database/readers.h"
 #include "store/sqlite/database/writer.h"
 #include "store/sqlite/schema/data_lock.h"
 #include "store/sqlite/store.h"
-#include "store/store.h"
 #include "store/token_cache.h"
 
 namespace restante::sqlite {
 
-class EmbeddedStore final : public Store {
+class EmbeddedStore final : public SqlStore {
  public:
   EmbeddedStore(const std::filesystem::path& file, const Options& options);
 
   void check() override;
   StoreFacts describe() override;
-
-  Result<std::optional<std::string>> find_answer(const Claim& claim, Time now) override;
 
   Commit<Result<Workspace>> create_workspace(const NewWorkspace& workspace, Time now,
                                              OptionalClaim<Workspace> claim) override;
@@ -113,6 +111,13 @@ class EmbeddedStore final : public Store {
   std::vector<DelegationWait> delegation_waits(std::span<const Delegation> of) override;
 
  private:
+  void read_with(const std::function<void(SqlReader&)>& body) override { body(*readers_.take()); }
+  // There is one writer, so nothing is locked, and verbs that want to be alone share a COMMIT with others.
+  WriteQueue& queue_for(WriteHints& hints) override {
+    hints = {};
+    return writer_.queue();
+  }
+
   // Destroyed from the bottom: the writer commits what it accepted before the connections close and the lock is
   // released.
   DataLock lock_;
