@@ -86,13 +86,6 @@ class SharedStore final : public SqlStore {
   std::vector<MovingBlob> list_blobs(KeyRole role, Place place, const std::string& after, int limit) override;
   Commit<Result<std::int64_t>> change_blob_keys(std::vector<BlobChange> changes, Time now) override;
   std::vector<PlaceFigures> count_blobs() override;
-  std::optional<Installation> find_installation() override;
-  Commit<Result<Installation>> ensure_installation(InstallationId fresh, Place setting) override;
-  Commit<Result<bool>> record_mark(Place place, const std::optional<OwnerMark>& was, const OwnerMark& is) override;
-  Commit<Result<void>> reset_installation() override;
-  std::optional<BlobCheckRow> find_blob_check() override;
-  Commit<Result<BlobCheckRow>> begin_blob_check(const NewBlobCheck& wanted, Time now) override;
-  Commit<Result<bool>> update_blob_check(BlobCheckUpdate update) override;
   Chunks& chunks() override { return chunks_; }
 
   Commit<Result<OpenedDelegation>> open_delegation(const NewDelegation& wanted, Time now,

@@ -29,8 +29,15 @@ class SqlStore : public Store {
   // blob moves
 
   // owners
+  std::optional<Installation> find_installation() override;
+  Commit<Result<Installation>> ensure_installation(InstallationId fresh, Place setting) override;
+  Commit<Result<bool>> record_mark(Place place, const std::optional<OwnerMark>& was, const OwnerMark& is) override;
+  Commit<Result<void>> reset_installation() override;
 
   // blob checks
+  std::optional<BlobCheckRow> find_blob_check() override;
+  Commit<Result<BlobCheckRow>> begin_blob_check(const NewBlobCheck& wanted, Time now) override;
+  Commit<Result<bool>> update_blob_check(BlobCheckUpdate update) override;
 
   // delegations
 
