@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "model/delegation.h"
+#include "store/sql/row.h"
 
 namespace restante {
 
@@ -24,13 +25,12 @@ inline DelegationStatus delegation_status_of(std::string_view text) {
   return *status;
 }
 
-template <class Row>
-Delegation delegation_of(const Row& row) {
+inline Delegation delegation_of(const SqlRow& row) {
   Delegation one;
   int at = 0;
   one.id = row.text(at++);
-  one.caller_id = row.template id<WorkspaceId>(at++);
-  one.callee_id = row.template id<WorkspaceId>(at++);
+  one.caller_id = row.id<WorkspaceId>(at++);
+  one.callee_id = row.id<WorkspaceId>(at++);
   one.task_preview = row.text(at++);
   one.status = delegation_status_of(row.view(at++));
   one.last_heartbeat = row.optional_time(at++);
@@ -54,8 +54,7 @@ Delegation delegation_of(const Row& row) {
 }
 
 // at, status, made_by, late, note
-template <class Row>
-DelegationStep delegation_step_of(const Row& row) {
+inline DelegationStep delegation_step_of(const SqlRow& row) {
   const auto by = parse_delegation_actor(row.view(2));
   return {row.time(0), delegation_status_of(row.view(1)), by.value_or(DelegationActor::platform), row.integer(3) != 0,
           row.text(4)};

@@ -1,11 +1,12 @@
-// Rows as both backends select them: the same columns in the same order. The templates read them from any row type with
-// the methods id, optional_id, text, view, integer, optional_integer, real, time and optional_time, each by column
-// number. Throws Unavailable for a value that this binary does not know.
+// Rows as both backends select them: the same columns in the same order. Throws Unavailable for a value that this
+// binary does not know.
 #pragma once
 #include "base/error.h"
 #include "model/inbox_row.h"
 #include "model/token.h"
+#include "model/upload.h"
 #include "model/workspace.h"
+#include "store/sql/row.h"
 
 namespace restante {
 
@@ -17,6 +18,12 @@ inline const std::string kTokenColumns =
 inline const std::string kInboxColumns =
     "id, seq, activity_type, source_id, target_id, method, summary, request_body, response_body, status, error_detail, "
     "duration_ms, created_at, message_id, traceparent";
+// "SELECT …", and the same with " FROM pending_uploads ".
+inline const std::string kUploadColumns =
+    "SELECT file_id, filename, mimetype, size_bytes, sha256, blob_key, workspace_id, direction, staged_by, source_id, "
+    "created_at, expires_at, fetched_at, acked_at, failed_at, reason, damage, twin_key";
+inline const std::string kSelectUploads = kUploadColumns + " FROM pending_uploads ";
+constexpr int kUploadColumnCount = 18;
 
 inline WorkspaceStatus status_of(std::string_view text) {
   const auto status = parse_workspace_status(text);
@@ -24,13 +31,12 @@ inline WorkspaceStatus status_of(std::string_view text) {
   return *status;
 }
 
-template <class Row>
-Workspace workspace_of(const Row& row) {
+inline Workspace workspace_of(const SqlRow& row) {
   Workspace workspace;
-  workspace.id = row.template id<WorkspaceId>(0);
+  workspace.id = row.id<WorkspaceId>(0);
   workspace.name = row.text(1);
   workspace.role = row.text(2);
-  workspace.parent_id = row.template optional_id<WorkspaceId>(3);
+  workspace.parent_id = row.optional_id<WorkspaceId>(3);
   const auto mode = parse_delivery_mode(row.view(4));
   workspace.delivery_mode = mode.value_or(DeliveryMode::push);
   workspace.mode_is_set = mode.has_value();
@@ -49,33 +55,31 @@ Workspace workspace_of(const Row& row) {
   return workspace;
 }
 
-template <class Row>
-Token token_of(const Row& row) {
+inline Token token_of(const SqlRow& row) {
   const auto kind = parse_token_kind(row.view(1));
   if (!kind) throw Unavailable("a token has a kind this binary does not know");
   Token token;
-  token.id = row.template id<TokenId>(0);
+  token.id = row.id<TokenId>(0);
   token.kind = *kind;
-  token.workspace_id = row.template optional_id<WorkspaceId>(2);
+  token.workspace_id = row.optional_id<WorkspaceId>(2);
   token.prefix = row.text(3);
   token.label = row.text(4);
   token.created_at = row.time(5);
   token.last_used_at = row.optional_time(6);
   token.expires_at = row.optional_time(7);
   token.revoked_at = row.optional_time(8);
-  token.opened_by = row.template optional_id<TokenId>(9);
+  token.opened_by = row.optional_id<TokenId>(9);
   return token;
 }
 
-template <class Row>
-InboxRow inbox_row_of(const Row& row, WorkspaceId workspace) {
+inline InboxRow inbox_row_of(const SqlRow& row, WorkspaceId workspace) {
   InboxRow inbox_row;
   inbox_row.workspace_id = workspace;
-  inbox_row.id = row.template id<InboxRowId>(0);
+  inbox_row.id = row.id<InboxRowId>(0);
   inbox_row.seq = row.integer(1);
   inbox_row.activity_type = row.text(2);
-  inbox_row.source_id = row.template optional_id<WorkspaceId>(3);
-  inbox_row.target_id = row.template optional_id<WorkspaceId>(4);
+  inbox_row.source_id = row.optional_id<WorkspaceId>(3);
+  inbox_row.target_id = row.optional_id<WorkspaceId>(4);
   inbox_row.method = row.text(5);
   inbox_row.summary = row.text(6);
   inbox_row.request_body = row.text(7);
@@ -87,6 +91,31 @@ InboxRow inbox_row_of(const Row& row, WorkspaceId workspace) {
   inbox_row.message_id = row.text(13);
   inbox_row.traceparent = row.text(14);
   return inbox_row;
+}
+
+// Without the content.
+inline Upload upload_of(const SqlRow& row) {
+  Upload upload;
+  int at = 0;
+  upload.id = row.id<FileId>(at++);
+  upload.name = row.text(at++);
+  upload.mimetype = row.text(at++);
+  upload.size = row.integer(at++);
+  upload.sha256 = row.digest(at++);
+  upload.blob_key = row.text(at++);
+  upload.workspace_id = row.id<WorkspaceId>(at++);
+  upload.direction = row.view(at++) == "out" ? UploadDirection::out : UploadDirection::in;
+  upload.staged_by = row.optional_id<TokenId>(at++);
+  upload.source_id = row.optional_id<WorkspaceId>(at++);
+  upload.created_at = row.time(at++);
+  upload.expires_at = row.time(at++);
+  upload.fetched_at = row.optional_time(at++);
+  upload.acked_at = row.optional_time(at++);
+  upload.failed_at = row.optional_time(at++);
+  upload.reason = row.text(at++);
+  upload.damage = parse_upload_damage(row.view(at++));
+  upload.twin_key = row.text(at++);
+  return upload;
 }
 
 }  // namespace restante

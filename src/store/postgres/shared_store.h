@@ -11,18 +11,16 @@
 #include "store/postgres/connections/session_pool.h"
 #include "store/postgres/lanes/write_lane.h"
 #include "store/postgres/store.h"
-#include "store/store.h"
+#include "store/sql/store.h"
 
 namespace restante::postgres {
 
-class SharedStore final : public Store {
+class SharedStore final : public SqlStore {
  public:
   SharedStore(const ConnectionOptions& endpoint, const Options& options);
 
   void check() override;
   StoreFacts describe() override;
-
-  Result<std::optional<std::string>> find_answer(const Claim& claim, Time now) override;
 
   Commit<Result<Workspace>> create_workspace(const NewWorkspace& workspace, Time now,
                                              OptionalClaim<Workspace> claim) override;
@@ -88,13 +86,6 @@ class SharedStore final : public Store {
   std::vector<MovingBlob> list_blobs(KeyRole role, Place place, const std::string& after, int limit) override;
   Commit<Result<std::int64_t>> change_blob_keys(std::vector<BlobChange> changes, Time now) override;
   std::vector<PlaceFigures> count_blobs() override;
-  std::optional<Installation> find_installation() override;
-  Commit<Result<Installation>> ensure_installation(InstallationId fresh, Place setting) override;
-  Commit<Result<bool>> record_mark(Place place, const std::optional<OwnerMark>& was, const OwnerMark& is) override;
-  Commit<Result<void>> reset_installation() override;
-  std::optional<BlobCheckRow> find_blob_check() override;
-  Commit<Result<BlobCheckRow>> begin_blob_check(const NewBlobCheck& wanted, Time now) override;
-  Commit<Result<bool>> update_blob_check(BlobCheckUpdate update) override;
   Chunks& chunks() override { return chunks_; }
 
   Commit<Result<OpenedDelegation>> open_delegation(const NewDelegation& wanted, Time now,
@@ -115,6 +106,10 @@ class SharedStore final : public Store {
   std::vector<DelegationWait> delegation_waits(std::span<const Delegation> of) override;
 
  private:
+  void read_with(const std::function<void(SqlReader&)>& body) override { pool_.use(body); }
+  WriteQueue& queue_for(WriteHints& hints) override {
+    return (hints.lane ? lane_of(WorkspaceId(*hints.lane)) : maintenance_lane_).queue();
+  }
   // Reads caller and receiving agent, which never change: their heads must be locked to write the delegation.
   std::optional<Delegation> look_up_delegation(const std::string& id);
 

@@ -3,24 +3,22 @@
 #pragma once
 #include <filesystem>
 
+#include "store/sql/store.h"
 #include "store/sqlite/blobs/chunks.h"
 #include "store/sqlite/database/readers.h"
 #include "store/sqlite/database/writer.h"
 #include "store/sqlite/schema/data_lock.h"
 #include "store/sqlite/store.h"
-#include "store/store.h"
 #include "store/token_cache.h"
 
 namespace restante::sqlite {
 
-class EmbeddedStore final : public Store {
+class EmbeddedStore final : public SqlStore {
  public:
   EmbeddedStore(const std::filesystem::path& file, const Options& options);
 
   void check() override;
   StoreFacts describe() override;
-
-  Result<std::optional<std::string>> find_answer(const Claim& claim, Time now) override;
 
   Commit<Result<Workspace>> create_workspace(const NewWorkspace& workspace, Time now,
                                              OptionalClaim<Workspace> claim) override;
@@ -86,13 +84,6 @@ class EmbeddedStore final : public Store {
   std::vector<MovingBlob> list_blobs(KeyRole role, Place place, const std::string& after, int limit) override;
   Commit<Result<std::int64_t>> change_blob_keys(std::vector<BlobChange> changes, Time now) override;
   std::vector<PlaceFigures> count_blobs() override;
-  std::optional<Installation> find_installation() override;
-  Commit<Result<Installation>> ensure_installation(InstallationId fresh, Place setting) override;
-  Commit<Result<bool>> record_mark(Place place, const std::optional<OwnerMark>& was, const OwnerMark& is) override;
-  Commit<Result<void>> reset_installation() override;
-  std::optional<BlobCheckRow> find_blob_check() override;
-  Commit<Result<BlobCheckRow>> begin_blob_check(const NewBlobCheck& wanted, Time now) override;
-  Commit<Result<bool>> update_blob_check(BlobCheckUpdate update) override;
   Chunks& chunks() override { return chunks_; }
 
   Commit<Result<OpenedDelegation>> open_delegation(const NewDelegation& wanted, Time now,
@@ -113,6 +104,13 @@ class EmbeddedStore final : public Store {
   std::vector<DelegationWait> delegation_waits(std::span<const Delegation> of) override;
 
  private:
+  void read_with(const std::function<void(SqlReader&)>& body) override { body(*readers_.take()); }
+  // There is one writer, so nothing is locked, and verbs that want to be alone share a COMMIT with others.
+  WriteQueue& queue_for(WriteHints& hints) override {
+    hints = {};
+    return writer_.queue();
+  }
+
   // Destroyed from the bottom: the writer commits what it accepted before the connections close and the lock is
   // released.
   DataLock lock_;

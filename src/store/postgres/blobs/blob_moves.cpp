@@ -71,12 +71,12 @@ void lock_owners(Transaction& transaction, const Array& keys) {
 }
 
 // The keys that a change replaces; none for a change that matched no row.
-Array replaced_keys(const std::vector<BlobChange>& changes, const std::set<std::string>& changed) {
-  Array replaced(Type::text);
+std::vector<std::string> replaced_keys(const std::vector<BlobChange>& changes, const std::set<std::string>& changed) {
+  std::vector<std::string> replaced;
   for (const auto& change : changes) {
     if (!changed.contains(change.was.key)) continue;
     for (const std::string& key : {change.was.key, change.was.twin}) {
-      if (!key.empty() && key != change.is.key && key != change.is.twin) replaced.add(key);
+      if (!key.empty() && key != change.is.key && key != change.is.twin) replaced.push_back(key);
     }
   }
   return replaced;
@@ -103,8 +103,7 @@ Result<std::int64_t> place(Transaction& transaction, const std::vector<BlobChang
   std::set<std::string> changed;
   for (const Row row : rows) changed.insert(row.text(0));
   if (!changed.empty()) transaction.changed();
-  const Array replaced = replaced_keys(changes, changed);
-  if (!replaced.empty()) transaction.drop_unless_needed(replaced, now);
+  transaction.drop_unless_needed(replaced_keys(changes, changed), now);
   return rows.affected();
 }
 

@@ -11,7 +11,7 @@
 
 #include "store/postgres/connections/session_pool.h"
 #include "store/postgres/lanes/write_lane.h"
-#include "store/sql_chunks.h"
+#include "store/sql/chunks.h"
 
 namespace restante::postgres {
 

@@ -201,6 +201,17 @@ std::vector<Rows> Connection::sync() {
   }
 }
 
+const SqlDialect& Connection::dialect() const {
+  static constexpr SqlDialect words{.greatest = "greatest", .least = "least", .position = "position"};
+  return words;
+}
+
+void Connection::visit_rows(std::string_view sql, std::span<const SqlValue> values, const VisitRow& visit) {
+  for (const Row row : query_values(sql, values)) {
+    if (!visit(row)) return;
+  }
+}
+
 void Connection::execute(const std::string& script) {
   require(PQexitPipelineMode(handle_.get()));
   require(PQsendQuery(handle_.get(), script.c_str()));

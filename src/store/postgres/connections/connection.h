@@ -17,6 +17,7 @@
 #include "base/shutdown_deadline.h"
 #include "store/postgres/connections/failures.h"
 #include "store/postgres/connections/values.h"
+#include "store/sql/reader.h"
 
 namespace restante::postgres {
 
@@ -31,7 +32,7 @@ struct ConnectionOptions {
   std::function<void()> on_no_session{};
 };
 
-class Connection {
+class Connection final : public SqlReader {
  public:
   // Connects to the first usable host if the url names several. Throws Lost with the server's reason, never with the
   // password.
@@ -58,6 +59,14 @@ class Connection {
   template <class... Args>
   void run(std::string_view sql, const Args&... args) {
     query(sql, args...);
+  }
+  const SqlDialect& dialect() const override;
+  void visit_rows(std::string_view sql, std::span<const SqlValue> values, const VisitRow& visit) override;
+  // The same as send() and query().
+  void send_values(std::string_view sql, std::span<const SqlValue> values) { send_with(sql, Parameters(values)); }
+  Rows query_values(std::string_view sql, std::span<const SqlValue> values) {
+    send_values(sql, values);
+    return std::move(sync().back());
   }
   // Several statements in one text, without values or answers.
   void execute(const std::string& script);

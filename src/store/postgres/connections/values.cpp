@@ -39,6 +39,10 @@ Oid array_type(Type element) {
   throw std::logic_error("a type without arrays");
 }
 
+// In the order of SqlValue::Kind. Of text the server infers the type.
+constexpr Type kTypes[] = {Type::int8, Type::float8, Type::boolean, Type::timestamptz,
+                           Type::any,  Type::bytea,  Type::uuid};
+
 void write_int32(char* to, std::uint32_t value) {
   for (int i = 0; i < 4; ++i) to[i] = static_cast<char>(value >> (24 - 8 * i));
 }
@@ -117,9 +121,26 @@ void Parameters::add_offset(Type type, std::size_t at) {
 
 void Parameters::add(const Array& array) { add_reference(array.type(), array.bytes()); }
 
-void Parameters::add(Bytes value) {
-  // A null pointer would be sent as NULL, and an empty view may carry one.
-  add_reference(static_cast<Oid>(Type::bytea), value.bytes.empty() ? std::string_view("") : value.bytes);
+void Parameters::add(const SqlValue& value) {
+  const Type type = kTypes[static_cast<std::size_t>(value.kind())];
+  if (value.is_null()) return add_null(type);
+  const std::size_t at = bytes_.size();
+  switch (value.kind()) {
+    case SqlValue::Kind::integer:
+    case SqlValue::Kind::real:
+      binary::put_int64(bytes_, value.integer());
+      break;
+    case SqlValue::Kind::boolean:
+      binary::put(bytes_, value.integer() != 0);
+      break;
+    case SqlValue::Kind::time:
+      binary::put(bytes_, value.time());
+      break;
+    default:
+      // Not copied: it may be a mebibyte, and libpq copies it once more.
+      return add_reference(static_cast<Oid>(type), value.bytes());
+  }
+  add_offset(type, at);
 }
 
 void Parameters::add_reference(Oid type, std::string_view bytes) {

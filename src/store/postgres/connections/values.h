@@ -5,7 +5,6 @@
 #include <libpq-fe.h>
 
 #include <bit>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,21 +13,12 @@
 #include <string_view>
 #include <vector>
 
-#include "base/clock.h"
-#include "base/crypto.h"
-#include "base/uuid.h"
+#include "store/sql/row.h"
+#include "store/sql/value.h"
 
 namespace restante::postgres {
 
-// Text that is stored as bytea.
-struct Bytes {
-  std::string_view bytes;
-};
-
-// NULL for empty text.
-inline std::optional<std::string_view> or_null(std::string_view text) {
-  return text.empty() ? std::nullopt : std::optional<std::string_view>(text);
-}
+using restante::Bytes;
 
 // PostgreSQL's numbers of its types; 0 lets it infer the type, which is right for text that may become json.
 enum class Type : Oid {
@@ -63,17 +53,6 @@ template <class Tag>
 void put(std::string& out, const Id<Tag>& value) {
   const auto& bytes = value.uuid().bytes();
   out.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-}
-
-constexpr Type type_of(const std::int64_t*) { return Type::int8; }
-constexpr Type type_of(const double*) { return Type::float8; }
-constexpr Type type_of(const bool*) { return Type::boolean; }
-constexpr Type type_of(const std::string_view*) { return Type::any; }
-constexpr Type type_of(const Time*) { return Type::timestamptz; }
-constexpr Type type_of(const Digest*) { return Type::bytea; }
-template <class Tag>
-constexpr Type type_of(const Id<Tag>*) {
-  return Type::uuid;
 }
 
 }  // namespace binary
@@ -121,31 +100,20 @@ class Parameters {
   explicit Parameters(std::span<const Array> arrays) {
     for (const Array& array : arrays) add(array);
   }
+  explicit Parameters(std::span<const SqlValue> values) {
+    for (const SqlValue& value : values) add(value);
+  }
 
   int count() const { return static_cast<int>(types_.size()); }
   const Oid* types() const { return types_.data(); }
-  // For libpq; valid as long as this object and the arrays and bytes in it.
+  // For libpq; valid as long as this object and the arrays, texts and bytes in it.
   const char* const* values() const;
   const int* lengths() const { return lengths_.data(); }
   const int* formats() const { return formats_.data(); }
 
  private:
-  template <class T>
-  void add(const T& value) {
-    const std::size_t at = bytes_.size();
-    binary::put(bytes_, value);
-    add_offset(binary::type_of(&value), at);
-  }
-  void add(int value) { add(std::int64_t{value}); }
-  void add(const std::string& value) { add(std::string_view(value)); }
-  void add(const char* value) { add(std::string_view(value)); }
-  template <class T>
-  void add(const std::optional<T>& value) {
-    value ? add(*value) : add_null(binary::type_of(static_cast<const T*>(nullptr)));
-  }
+  void add(const SqlValue& value);
   void add(const Array& array);
-  // Not copied: it may be a mebibyte, and libpq copies it once more.
-  void add(Bytes value);
   void add_reference(Oid type, std::string_view bytes);
   void add_null(Type type);
   void add_offset(Type type, std::size_t at);
@@ -154,49 +122,25 @@ class Parameters {
   std::vector<Oid> types_;
   std::vector<int> lengths_;
   std::vector<int> formats_;
-  std::vector<std::ptrdiff_t> offsets_;  // in bytes_; kNull; kReference for an array or bytes
+  std::vector<std::ptrdiff_t> offsets_;  // in bytes_; kNull; kReference for an array, text or bytes
   std::vector<const char*> references_;
   mutable std::vector<const char*> values_;
 };
 
-// One row of an answer.
-class Row {
+// One row of an answer, valid as long as the answer.
+class Row final : public SqlRow {
  public:
   Row(const PGresult* result, int row) : result_(result), row_(row) {}
 
-  bool is_null(int column) const { return PQgetisnull(result_, row_, column) != 0; }
-  std::int64_t integer(int column) const { return binary::get_int64(data(column, 8)); }
-  double real(int column) const { return std::bit_cast<double>(integer(column)); }
-  bool boolean(int column) const { return *data(column, 1) != 0; }
-  Time time(int column) const;
-  // NULL reads as empty. Valid as long as the answer.
-  std::string_view view(int column) const;
-  std::string text(int column) const { return std::string(view(column)); }
-  Digest digest(int column) const { return bytes<32>(column); }
-  template <class AnyId>
-  AnyId id(int column) const {
-    return AnyId(Uuid(bytes<16>(column)));
-  }
-  template <class AnyId>
-  std::optional<AnyId> optional_id(int column) const {
-    return is_null(column) ? std::nullopt : std::optional<AnyId>(id<AnyId>(column));
-  }
-  std::optional<Time> optional_time(int column) const {
-    return is_null(column) ? std::nullopt : std::optional<Time>(time(column));
-  }
-  std::optional<std::int64_t> optional_integer(int column) const {
-    return is_null(column) ? std::nullopt : std::optional<std::int64_t>(integer(column));
-  }
+  bool is_null(int column) const override { return PQgetisnull(result_, row_, column) != 0; }
+  std::int64_t integer(int column) const override { return binary::get_int64(data(column, 8)); }
+  double real(int column) const override { return std::bit_cast<double>(integer(column)); }
+  bool boolean(int column) const override { return *data(column, 1) != 0; }
+  Time time(int column) const override;
+  std::string_view view(int column) const override;
 
  private:
-  template <std::size_t N>
-  std::array<std::uint8_t, N> bytes(int column) const {
-    std::array<std::uint8_t, N> out{};
-    std::memcpy(out.data(), data(column, N), N);
-    return out;
-  }
-  // The bytes of a value of this size that is not NULL.
-  const char* data(int column, std::size_t size) const;
+  const char* data(int column, std::size_t size) const override;
 
   const PGresult* result_;
   int row_;

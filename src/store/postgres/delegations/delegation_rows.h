@@ -6,6 +6,7 @@
 
 #include "model/delegation_rules.h"
 #include "store/postgres/lanes/transaction.h"
+#include "store/store.h"
 
 namespace restante::postgres {
 

@@ -50,14 +50,8 @@ StagedUpload stage_copy(Transaction& transaction, WorkspaceId workspace, const U
   copy.source_id = file.sender();
   NewUploadRow row(workspace, std::move(copy), terms, now);
   row.upload.created_at = at;
-  transaction.insert(row.upload, {});
   // Small content is copied: that costs less than counting the rows that share it.
-  if (source.in_row()) {
-    transaction.run(
-        "INSERT INTO upload_contents (file_id, content) SELECT $1, content FROM upload_contents WHERE "
-        "file_id = $2",
-        file.id, source.id);
-  }
+  transaction.insert_copy(row.upload, source);
   transaction.tallies(workspace).add(row.upload);
   const auto activity = transaction.append(workspace, at, row.activity_id, row.arrival);
   return {std::move(row.upload), activity};

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "store/postgres/lanes/transaction.h"
+#include "store/store.h"
 
 namespace restante::postgres {
 

@@ -1,9 +1,11 @@
 #include "store/postgres/lanes/transaction.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "model/errors.h"
-#include "store/postgres/uploads/upload_rows.h"
+#include "store/row_columns.h"
 
 namespace restante::postgres {
 namespace {
@@ -147,6 +149,17 @@ void Transaction::lock(std::vector<WorkspaceId> workspaces) {
   read_heads(answers[answers.size() - 2], answers.back());
 }
 
+void Transaction::lock_table(std::string_view table) {
+  connection().query(fmt::format("LOCK TABLE {} IN SHARE ROW EXCLUSIVE MODE", table));
+}
+
+void Transaction::lock_number(std::int64_t number) { connection().query("SELECT pg_advisory_xact_lock($1)", number); }
+
+std::int64_t Transaction::count(const Rows& answer) {
+  changes_ += static_cast<std::size_t>(answer.affected());
+  return answer.affected();
+}
+
 void Transaction::read_heads(const Rows& heads, const Rows& removed) {
   for (const Row row : heads) {
     Head head;
@@ -198,35 +211,18 @@ const Head* Transaction::head(WorkspaceId workspace) {
   return known ? &*known : nullptr;
 }
 
-Result<const Head*> Transaction::find_head(WorkspaceId workspace) {
-  const Head* found = head(workspace);
-  if (!found) return errors::workspace_not_found;
-  return found;
-}
-
-Result<const Head*> Transaction::find_living_head(WorkspaceId workspace) {
-  auto found = find_head(workspace);
-  if (found && (*found)->removed) return errors::workspace_removed;
-  return found;
-}
-
 Head& Transaction::held(WorkspaceId workspace) {
   changed_heads_.insert(workspace);
   ++changes_;
   return heads_.at(workspace).value();
 }
 
-UploadTallies& Transaction::tallies(WorkspaceId workspace) { return held(workspace).uploads; }
-
-void Transaction::touch(WorkspaceId workspace, Time at) { held(workspace).last_created_at = at; }
-
-Appended Transaction::append(WorkspaceId workspace, Time at, InboxRowId id, const NewInboxRow& activity) {
+Appended Transaction::append(WorkspaceId workspace, Time at, InboxRowId id, const NewInboxRow& row) {
   Head& head = held(workspace);
   head.last_created_at = at;
-  activities_.add(id, workspace, ++head.last_seq, activity.activity_type, activity.source_id, activity.target_id,
-                  activity.method, activity.summary, or_null(activity.request_body), or_null(activity.response_body),
-                  activity.status, or_null(activity.error_detail), activity.duration_ms, at,
-                  or_null(activity.message_id), or_null(activity.traceparent));
+  activities_.add(id, workspace, ++head.last_seq, row.activity_type, row.source_id, row.target_id, row.method,
+                  row.summary, or_null(row.request_body), or_null(row.response_body), row.status,
+                  or_null(row.error_detail), row.duration_ms, at, or_null(row.message_id), or_null(row.traceparent));
   change_set_.append(workspace, head.last_seq);
   return {id, head.last_seq, false};
 }
@@ -262,6 +258,13 @@ void Transaction::insert(const Upload& upload, std::string_view content) {
   if (!content.empty()) contents_.add(upload.id, Bytes{content});
 }
 
+void Transaction::insert_copy(const Upload& upload, const Upload& source) {
+  insert(upload, {});
+  if (!source.in_row()) return;
+  run("INSERT INTO upload_contents (file_id, content) SELECT $1, content FROM upload_contents WHERE file_id = $2",
+      upload.id, source.id);
+}
+
 void Transaction::update(const Upload& upload) {
   ++changes_;
   uploads_[upload.id] = upload;
@@ -271,15 +274,18 @@ void Transaction::update(const Upload& upload) {
 void Transaction::remove(std::span<const Upload> uploads, UploadState outcome, Time now) {
   Array ids(Type::uuid);
   Array contents(Type::uuid);
-  Array keys(Type::text);
+  std::vector<std::string> keys;
   for (const Upload& upload : uploads) {
     ids.add(upload.id);
-    upload.in_row() ? contents.add(upload.id) : keys.add(upload.blob_key);
-    if (!upload.twin_key.empty()) keys.add(upload.twin_key);
+    upload.in_row() ? contents.add(upload.id) : keys.push_back(upload.blob_key);
+    if (!upload.twin_key.empty()) keys.push_back(upload.twin_key);
   }
   // Two rows that share a blob may be deleted at the same time, each under the lock of its own workspace: they must not
   // both find the other one still there.
-  if (!keys.empty()) run("SELECT 1 FROM pending_uploads WHERE blob_key = ANY($1) ORDER BY file_id FOR UPDATE", keys);
+  if (!keys.empty()) {
+    run("SELECT 1 FROM pending_uploads WHERE blob_key = ANY($1) ORDER BY file_id FOR UPDATE",
+        array_of(Type::text, keys));
+  }
   run("WITH gone AS (DELETE FROM pending_uploads WHERE file_id = ANY($1) RETURNING *) INSERT INTO finished_uploads "
       "(file_id, workspace_id, size_bytes, filename, mimetype, sha256, direction, staged_by, source_id, created_at, "
       "expires_at, fetched_at, acked_at, failed_at, reason, damage, outcome, ended_at) SELECT file_id, workspace_id, "
@@ -288,17 +294,18 @@ void Transaction::remove(std::span<const Upload> uploads, UploadState outcome, T
       "excluded.outcome, ended_at = excluded.ended_at",
       ids, name_of(outcome), now);
   if (!contents.empty()) run("DELETE FROM upload_contents WHERE file_id = ANY($1)", contents);
-  if (!keys.empty()) drop_unless_needed(keys, now);
+  drop_unless_needed(keys, now);
   for (const Upload& upload : uploads) uploads_[upload.id].reset();
 }
 
-void Transaction::drop_unless_needed(const Array& keys, Time now) {
+void Transaction::drop_unless_needed(const std::vector<std::string>& keys, Time now) {
+  if (keys.empty()) return;
   run("INSERT INTO dropped_blobs (blob_key, dropped_at) "
       "SELECT DISTINCT key, $2 FROM unnest($1) AS left_by (key) "
       "WHERE NOT EXISTS (SELECT 1 FROM pending_uploads WHERE blob_key = key) "
       "AND NOT EXISTS (SELECT 1 FROM pending_uploads WHERE twin_key = key) "
       "ON CONFLICT DO NOTHING",
-      keys, now);
+      array_of(Type::text, keys), now);
 }
 
 Result<std::optional<std::string>> Transaction::find_claim(const Claim& claim, Time now) {

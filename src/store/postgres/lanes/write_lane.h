@@ -36,12 +36,16 @@ class WriteLane {
   // `bytes` is about how much memory it occupies.
   template <class Verb>
   auto submit(WriteHints hints, std::size_t bytes, Verb verb) {
-    return queue_.submit(std::move(hints), bytes, std::move(verb));
+    return queue_.submit(std::move(hints), bytes, [verb = std::move(verb)](SqlTransaction& transaction) mutable {
+      return verb(static_cast<Transaction&>(transaction));
+    });
   }
+  // For verbs that need only what both databases have.
+  CommitQueue<SqlTransaction, WriteHints>& queue() { return queue_; }
 
  private:
   enum class AttemptResult { committed, verb_failed };
-  using Queue = CommitQueue<Transaction, WriteHints>;
+  using Queue = CommitQueue<SqlTransaction, WriteHints>;
   using Group = Queue::Group;
 
   void work();

@@ -1,11 +1,11 @@
-// Migrations of a PostgreSQL database: see store/sql_migrations.h. Servers that start at the same time migrate one
+// Migrations of a PostgreSQL database: see store/sql/migrations.h. Servers that start at the same time migrate one
 // after the other, by an advisory lock, which also rolls back an interrupted step. Belongs to the thread of its
 // Connection.
 #pragma once
 #include <chrono>
 
 #include "store/postgres/connections/connection.h"
-#include "store/sql_migrations.h"
+#include "store/sql/migrations.h"
 
 namespace restante::postgres {
 

@@ -8,7 +8,7 @@
 
 #include "store/postgres/schema/migrations.h"
 #include "store/postgres/schema/opening.h"
-#include "store/sql_move_database.h"
+#include "store/sql/move_database.h"
 
 namespace restante::postgres {
 namespace {

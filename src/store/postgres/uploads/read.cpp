@@ -1,6 +1,6 @@
 #include "model/errors.h"
 #include "store/postgres/shared_store.h"
-#include "store/postgres/uploads/upload_rows.h"
+#include "store/row_columns.h"
 
 namespace restante::postgres {
 namespace {

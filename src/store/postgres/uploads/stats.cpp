@@ -1,7 +1,7 @@
 #include <map>
 
 #include "store/postgres/shared_store.h"
-#include "store/postgres/uploads/upload_rows.h"
+#include "store/row_columns.h"
 #include "store/upload_figures.h"
 
 namespace restante::postgres {

@@ -2,7 +2,7 @@
 
 #include "model/inbox_messages.h"
 #include "store/postgres/shared_store.h"
-#include "store/postgres/uploads/upload_rows.h"
+#include "store/row_columns.h"
 
 namespace restante::postgres {
 namespace {

@@ -2,7 +2,7 @@
 // COMMIT is durable here, since all writes share one log and one sync. Must not outlive the readers and the writer.
 // Thread-safe.
 #pragma once
-#include "store/sql_chunks.h"
+#include "store/sql/chunks.h"
 #include "store/sqlite/database/readers.h"
 #include "store/sqlite/database/writer.h"
 

@@ -31,7 +31,25 @@ constexpr const char* kWriterPragmas =
     "PRAGMA cache_size = -16000;"
     "PRAGMA journal_size_limit = 67108864;";
 
+// In SQLite `$1` would be a name; `?1` is the first value. Every writer already has the only lock.
+std::string text_for_sqlite(std::string_view sql) {
+  constexpr std::string_view lock = " FOR UPDATE";
+  if (sql.ends_with(lock)) sql.remove_suffix(lock.size());
+  std::string text(sql);
+  for (std::size_t i = 0; i + 1 < text.size(); ++i) {
+    if (text[i] == '$' && text[i + 1] >= '1' && text[i + 1] <= '9') text[i] = '?';
+  }
+  return text;
+}
+
 }  // namespace
+
+Statement::Statement(Database& database, sqlite3_stmt* handle, sqlite3_destructor_type keep,
+                     std::span<const SqlValue> values)
+    : database_(database), handle_(handle) {
+  int at = 0;
+  for (const SqlValue& value : values) bind(++at, value, keep);
+}
 
 Statement::~Statement() {
   sqlite3_reset(handle_);
@@ -57,36 +75,30 @@ std::string Statement::blob(int column) const {
   return {data, static_cast<std::size_t>(sqlite3_column_bytes(handle_, column))};
 }
 
-void Statement::copy_bytes(int column, std::uint8_t* out, std::size_t size) const {
+const char* Statement::data(int column, std::size_t size) const {
   const void* data = sqlite3_column_blob(handle_, column);
   if (!data || static_cast<std::size_t>(sqlite3_column_bytes(handle_, column)) != size) {
     throw Unavailable(fmt::format("column {} of a row does not hold {} bytes", column, size));
   }
-  std::memcpy(out, data, size);
+  return static_cast<const char*>(data);
 }
 
-void Statement::require(int code) {
+void Statement::bind(int at, const SqlValue& value, sqlite3_destructor_type keep) {
+  const auto code = [&] {
+    if (value.is_null()) return sqlite3_bind_null(handle_, at);
+    switch (value.kind()) {
+      case SqlValue::Kind::real:
+        return sqlite3_bind_double(handle_, at, value.real());
+      case SqlValue::Kind::text:
+        return sqlite3_bind_text64(handle_, at, value.bytes().data(), value.bytes().size(), keep, SQLITE_UTF8);
+      case SqlValue::Kind::bytes:
+      case SqlValue::Kind::uuid:
+        return sqlite3_bind_blob64(handle_, at, value.bytes().data(), value.bytes().size(), keep);
+      default:
+        return sqlite3_bind_int64(handle_, at, value.integer());
+    }
+  }();
   if (code != SQLITE_OK) database_.raise(code);
-}
-
-void Statement::bind(int at, std::nullopt_t, sqlite3_destructor_type) { require(sqlite3_bind_null(handle_, at)); }
-
-void Statement::bind(int at, std::int64_t value, sqlite3_destructor_type) {
-  require(sqlite3_bind_int64(handle_, at, value));
-}
-
-void Statement::bind(int at, double value, sqlite3_destructor_type) {
-  require(sqlite3_bind_double(handle_, at, value));
-}
-
-void Statement::bind(int at, std::string_view value, sqlite3_destructor_type keep) {
-  // A null pointer would be stored as NULL, and an empty view may carry one.
-  const char* data = value.empty() ? "" : value.data();
-  require(sqlite3_bind_text64(handle_, at, data, value.size(), keep, SQLITE_UTF8));
-}
-
-void Statement::bind_blob(int at, const std::uint8_t* data, std::size_t size, sqlite3_destructor_type keep) {
-  require(sqlite3_bind_blob64(handle_, at, data, size, keep));
 }
 
 Database::Database(const std::string& path, Mode mode, Health& health) : health_(health) {
@@ -128,6 +140,16 @@ std::size_t Database::read_blob(const char* table, const char* column, std::int6
   const int read = sqlite3_blob_read(opened, into.data(), static_cast<int>(count), static_cast<int>(at));
   if (read != SQLITE_OK) raise(read);
   return count;
+}
+
+const SqlDialect& Database::dialect() const {
+  static constexpr SqlDialect words{.greatest = "max", .least = "min", .position = "rowid"};
+  return words;
+}
+
+void Database::visit_rows(std::string_view sql, std::span<const SqlValue> values, const VisitRow& visit) {
+  Statement row(*this, prepare(sql), SQLITE_STATIC, values);
+  while (row.step() && visit(row)) continue;
 }
 
 void Database::rollback() noexcept {
@@ -217,7 +239,8 @@ sqlite3_stmt* Database::prepare(std::string_view sql) {
     return found->second;
   }
   sqlite3_stmt* statement = nullptr;
-  const int code = sqlite3_prepare_v3(handle_, sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT,
+  const std::string text = text_for_sqlite(sql);
+  const int code = sqlite3_prepare_v3(handle_, text.data(), static_cast<int>(text.size()), SQLITE_PREPARE_PERSISTENT,
                                       &statement, nullptr);
   if (code != SQLITE_OK) raise(code);
   prepared_.emplace(sql, statement);

@@ -1,20 +1,18 @@
 // Database: one SQLite connection and its prepared statements. SQL text is prepared once and kept; values are bound,
-// never pasted. Belongs to one thread at a time. Throws StorageFull when the disk is full, ConstraintFailed when a rule
+// never pasted. A placeholder is $1 or ?; `FOR UPDATE` at the end of a text is ignored, because there is one writer.
+// Belongs to one thread at a time. Throws StorageFull when the disk is full, ConstraintFailed when a rule
 // of the schema was broken, and Unavailable for everything else; an I/O error or damage is recorded in Health first.
 #pragma once
 #include <sqlite3.h>
 
 #include <iterator>
-#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 
-#include "base/clock.h"
-#include "base/crypto.h"
-#include "base/uuid.h"
+#include "store/sql/reader.h"
 #include "store/sqlite/database/health.h"
 
 namespace restante::sqlite {
@@ -25,33 +23,21 @@ class ConstraintFailed : public std::logic_error {
   using std::logic_error::logic_error;
 };
 
-// Text that is stored as a BLOB.
-struct Bytes {
-  std::string_view bytes;
-};
+using restante::Bytes;
 
 class Database;
 
-// A statement in use. The destructor resets it for its next use.
-class Statement {
+// A statement in use, and the row that it is at. The destructor resets it for its next use.
+class Statement final : public SqlRow {
  public:
   // `keep`: whether SQLite copies each value or uses the caller's memory.
-  template <class... Args>
-  Statement(Database& database, sqlite3_stmt* handle, [[maybe_unused]] sqlite3_destructor_type keep,
-            const Args&... args)
-      : database_(database), handle_(handle) {
-    int at = 0;
-    (bind(++at, args, keep), ...);
-  }
+  Statement(Database& database, sqlite3_stmt* handle, sqlite3_destructor_type keep, std::span<const SqlValue> values);
   ~Statement();
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
 
   // Binds one more value, for statements whose number of values is known only at run time. Copied.
-  template <class T>
-  void set(int at, const T& value) {
-    bind(at, value, SQLITE_TRANSIENT);
-  }
+  void set(int at, const SqlValue& value) { bind(at, value, SQLITE_TRANSIENT); }
 
   // True while there is a row.
   bool step();
@@ -75,75 +61,23 @@ class Statement {
   Iterator begin() { return Iterator(*this); }
   static std::default_sentinel_t end() { return {}; }
 
-  bool is_null(int column) const { return sqlite3_column_type(handle_, column) == SQLITE_NULL; }
-  std::int64_t integer(int column) const { return sqlite3_column_int64(handle_, column); }
-  bool boolean(int column) const { return integer(column) != 0; }
-  double real(int column) const { return sqlite3_column_double(handle_, column); }
-  Time time(int column) const { return Time(std::chrono::microseconds(integer(column))); }
-  // NULL reads as empty. Valid until the next step.
-  std::string_view view(int column) const;
-  std::string text(int column) const { return std::string(view(column)); }
+  bool is_null(int column) const override { return sqlite3_column_type(handle_, column) == SQLITE_NULL; }
+  std::int64_t integer(int column) const override { return sqlite3_column_int64(handle_, column); }
+  double real(int column) const override { return sqlite3_column_double(handle_, column); }
+  bool boolean(int column) const override { return integer(column) != 0; }
+  Time time(int column) const override { return Time(std::chrono::microseconds(integer(column))); }
+  std::string_view view(int column) const override;
   std::string blob(int column) const;
-  Digest digest(int column) const { return bytes<32>(column); }
-  template <class AnyId>
-  AnyId id(int column) const {
-    return AnyId(Uuid(bytes<16>(column)));
-  }
-  template <class AnyId>
-  std::optional<AnyId> optional_id(int column) const {
-    return is_null(column) ? std::nullopt : std::optional<AnyId>(id<AnyId>(column));
-  }
-  std::optional<Time> optional_time(int column) const {
-    return is_null(column) ? std::nullopt : std::optional<Time>(time(column));
-  }
-  std::optional<std::int64_t> optional_integer(int column) const {
-    return is_null(column) ? std::nullopt : std::optional<std::int64_t>(integer(column));
-  }
 
  private:
-  template <std::size_t N>
-  std::array<std::uint8_t, N> bytes(int column) const {
-    std::array<std::uint8_t, N> out{};
-    copy_bytes(column, out.data(), N);
-    return out;
-  }
-  void copy_bytes(int column, std::uint8_t* out, std::size_t size) const;
-
-  void bind(int at, std::nullopt_t, sqlite3_destructor_type keep);
-  void bind(int at, std::int64_t value, sqlite3_destructor_type keep);
-  void bind(int at, int value, sqlite3_destructor_type keep) { bind(at, std::int64_t{value}, keep); }
-  void bind(int at, double value, sqlite3_destructor_type keep);
-  void bind(int at, Time value, sqlite3_destructor_type keep) { bind(at, value.time_since_epoch().count(), keep); }
-  void bind(int at, std::string_view value, sqlite3_destructor_type keep);
-  void bind(int at, const std::string& value, sqlite3_destructor_type keep) { bind(at, std::string_view(value), keep); }
-  void bind(int at, const char* value, sqlite3_destructor_type keep) { bind(at, std::string_view(value), keep); }
-  void bind(int at, Bytes value, sqlite3_destructor_type keep) {
-    bind_blob(at, reinterpret_cast<const std::uint8_t*>(value.bytes.data()), value.bytes.size(), keep);
-  }
-  void bind(int at, const Digest& value, sqlite3_destructor_type keep) {
-    bind_blob(at, value.data(), value.size(), keep);
-  }
-  template <class Tag>
-  void bind(int at, const Id<Tag>& value, sqlite3_destructor_type keep) {
-    bind_blob(at, value.uuid().bytes().data(), value.uuid().bytes().size(), keep);
-  }
-  template <class T>
-  void bind(int at, const std::optional<T>& value, sqlite3_destructor_type keep) {
-    value ? bind(at, *value, keep) : bind(at, std::nullopt, keep);
-  }
-  void bind_blob(int at, const std::uint8_t* data, std::size_t size, sqlite3_destructor_type keep);
-  void require(int code);
+  const char* data(int column, std::size_t size) const override;
+  void bind(int at, const SqlValue& value, sqlite3_destructor_type keep);
 
   Database& database_;
   sqlite3_stmt* handle_;
 };
 
-// Text that is stored as NULL when it is empty.
-inline std::optional<std::string_view> or_null(std::string_view text) {
-  return text.empty() ? std::nullopt : std::optional<std::string_view>(text);
-}
-
-class Database {
+class Database final : public SqlReader {
  public:
   enum class Mode { read_write, read_only };
 
@@ -156,7 +90,7 @@ class Database {
   // Runs a statement that returns no rows.
   template <class... Args>
   void run(std::string_view sql, const Args&... args) {
-    Statement(*this, prepare(sql), SQLITE_STATIC, args...).step();
+    run_values(sql, sql_values(args...));
   }
   // The same; returns how many rows it changed.
   template <class... Args>
@@ -168,8 +102,13 @@ class Database {
   // Returns a statement with its values bound; the caller steps through its rows.
   template <class... Args>
   Statement query(std::string_view sql, const Args&... args) {
-    return Statement(*this, prepare(sql), SQLITE_TRANSIENT, args...);
+    return Statement(*this, prepare(sql), SQLITE_TRANSIENT, sql_values(args...));
   }
+  const SqlDialect& dialect() const override;
+  void run_values(std::string_view sql, std::span<const SqlValue> values) {
+    Statement(*this, prepare(sql), SQLITE_STATIC, values).step();
+  }
+  void visit_rows(std::string_view sql, std::span<const SqlValue> values, const VisitRow& visit) override;
   // Reads part of one value without loading the rest. Returns the number of bytes read. The row must exist: the caller
   // keeps a statement open on it.
   std::size_t read_blob(const char* table, const char* column, std::int64_t row, std::size_t at, std::span<char> into);
@@ -181,7 +120,8 @@ class Database {
   void rollback() noexcept;
   // The INTEGER PRIMARY KEY of the row that was inserted last.
   std::int64_t last_row() const { return sqlite3_last_insert_rowid(handle_); }
-  // Rows changed since the connection was opened.
+  // Rows that the last statement changed, and rows changed since the connection was opened, also by triggers.
+  std::int64_t last_changes() const { return sqlite3_changes64(handle_); }
   std::int64_t total_changes() const { return sqlite3_total_changes64(handle_); }
   bool is_read_only() const { return sqlite3_db_readonly(handle_, "main") == 1; }
   // Whether the file under our path, or the write-ahead log beside it, is no longer the one we opened.

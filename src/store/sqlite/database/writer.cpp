@@ -61,7 +61,7 @@ bool Writer::run_together(Group group) {
     const auto before = database_->total_changes();
     bool must_undo = false;
     try {
-      must_undo = job->run(*database_) == Queue::Outcome::refused && database_->total_changes() != before;
+      must_undo = run(*job) == Queue::Outcome::refused && database_->total_changes() != before;
     } catch (const StorageFull&) {
       throw;
     } catch (...) {
@@ -77,6 +77,13 @@ bool Writer::run_together(Group group) {
   return true;
 }
 
+Writer::Queue::Outcome Writer::run(Job& job) {
+  Transaction transaction(*database_);
+  const auto outcome = job.run(transaction);
+  if (outcome == Queue::Outcome::kept) transaction.flush();
+  return outcome;
+}
+
 void Writer::run_apart(Group group) {
   begin();
   for (auto& job : group) run_in_savepoint(*job);
@@ -86,7 +93,7 @@ void Writer::run_apart(Group group) {
 void Writer::run_in_savepoint(Job& job) {
   database_->run("SAVEPOINT verb");
   try {
-    if (job.run(*database_) == Queue::Outcome::refused) database_->run("ROLLBACK TO verb");
+    if (run(job) == Queue::Outcome::refused) database_->run("ROLLBACK TO verb");
   } catch (const StorageFull&) {
     throw;
   } catch (...) {

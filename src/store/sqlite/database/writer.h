@@ -11,7 +11,7 @@
 #include "base/metrics.h"
 #include "store/commit_queue.h"
 #include "store/sqlite/database/checkpointer.h"
-#include "store/sqlite/database/database.h"
+#include "store/sqlite/database/transaction.h"
 
 namespace restante::sqlite {
 
@@ -36,12 +36,15 @@ class Writer {
   // roughly the memory that it holds.
   template <class Verb>
   auto submit(std::size_t bytes, Verb verb) {
-    return queue_.submit({}, bytes, std::move(verb));
+    return queue_.submit({}, bytes, [verb = std::move(verb)](SqlTransaction& transaction) mutable {
+      return verb(static_cast<Transaction&>(transaction).database());
+    });
   }
+  // For verbs that need only what both databases have. The writer ignores the hints.
+  CommitQueue<SqlTransaction, WriteHints>& queue() { return queue_; }
 
  private:
-  struct NoHints {};
-  using Queue = CommitQueue<Database, NoHints>;
+  using Queue = CommitQueue<SqlTransaction, WriteHints>;
   using Job = Queue::Job;
   using Group = Queue::Group;
 
@@ -50,6 +53,7 @@ class Writer {
   bool run_together(Group group);
   void run_apart(Group group);
   void run_in_savepoint(Job& job);
+  Queue::Outcome run(Job& job);
   void begin();
   void commit();
   void checkpoint_if_due();

@@ -1,6 +1,6 @@
-// Migrations of a SQLite file: see store/sql_migrations.h. Belongs to the thread of its Database.
+// Migrations of a SQLite file: see store/sql/migrations.h. Belongs to the thread of its Database.
 #pragma once
-#include "store/sql_migrations.h"
+#include "store/sql/migrations.h"
 #include "store/sqlite/database/database.h"
 
 namespace restante::sqlite {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "store/sql_move_database.h"
+#include "store/sql/move_database.h"
 #include "store/sqlite/schema/data_lock.h"
 #include "store/sqlite/schema/migrations.h"
 #include "store/sqlite/schema/opening.h"

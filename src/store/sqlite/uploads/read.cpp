@@ -51,9 +51,10 @@ Result<Upload> EmbeddedStore::find_upload(WorkspaceId workspace, FileId id) {
 Result<Upload> EmbeddedStore::read_upload(WorkspaceId workspace, FileId id) {
   if (!uploads_ready_) return errors::upload_gone;
   // One statement, so that the content belongs to this row: ids of contents are used again after a delete.
-  static const std::string sql = kUploadColumns +
-                                 ", (SELECT content FROM upload_contents WHERE id = content_row) FROM pending_uploads "
-                                 "WHERE file_id = ?1 AND workspace_id = ?2";
+  static const std::string sql =
+      kUploadColumns +
+      ", content_row, (SELECT content FROM upload_contents WHERE id = content_row) FROM pending_uploads "
+      "WHERE file_id = ?1 AND workspace_id = ?2";
   auto reader = readers_.take();
   Statement row = reader->query(sql, id, workspace);
   if (!row.step()) return errors::upload_gone;
@@ -75,7 +76,7 @@ Result<UploadStatus> EmbeddedStore::find_upload_status(WorkspaceId workspace, Fi
 std::optional<Upload> EmbeddedStore::find_outgoing(WorkspaceId workspace, const Digest& sha256, Time now) {
   if (!uploads_ready_) return std::nullopt;
   static const std::string sql =
-      kSelectUploads +
+      kSelectUploadRows +
       "WHERE workspace_id = ?1 AND acked_at IS NULL AND direction = 'out' AND sha256 = ?2 AND expires_at > ?3 AND "
       "damage IS NULL ORDER BY expires_at DESC, file_id LIMIT 1";
   auto reader = readers_.take();
@@ -98,7 +99,7 @@ std::vector<Upload> EmbeddedStore::list_waiting(WorkspaceId workspace, std::opti
     if (row.step()) created_at = row.integer(0), rowid = row.integer(1);
   }
   static const std::string sql =
-      kSelectUploads +
+      kSelectUploadRows +
       "WHERE workspace_id = ?1 AND acked_at IS NULL AND (created_at, rowid) > (?2, ?3) AND expires_at > ?4 "
       "AND direction = 'in' ORDER BY created_at, rowid LIMIT ?5";
   Statement row = reader->query(sql, workspace, created_at, rowid, now, std::max(limit, 0));
@@ -109,7 +110,7 @@ std::vector<Upload> EmbeddedStore::list_waiting(WorkspaceId workspace, std::opti
 std::vector<Upload> EmbeddedStore::walk_uploads(std::optional<FileId> after, int limit) {
   std::vector<Upload> page;
   if (!uploads_ready_) return page;
-  static const std::string sql = kSelectUploads + "WHERE file_id > ?1 ORDER BY file_id LIMIT ?2";
+  static const std::string sql = kSelectUploadRows + "WHERE file_id > ?1 ORDER BY file_id LIMIT ?2";
   auto reader = readers_.take();
   Statement row = reader->query(sql, after.value_or(FileId()), std::max(limit, 0));
   while (row.step()) page.push_back(upload_row_of(row).upload);

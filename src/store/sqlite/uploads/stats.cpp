@@ -49,7 +49,7 @@ std::string list_sql(const UploadFilter& filter) {
   const Group group = group_of(filter.group);
   const std::string order = order_of(filter.group);
   const std::string own = filter.workspace ? "workspace_id = ?2" : "?2 IS NULL";
-  return kSelectUploads + index_of(filter.group) + "WHERE " + group.where + " AND " + own +
+  return kSelectUploadRows + index_of(filter.group) + "WHERE " + group.where + " AND " + own +
          " AND expires_at < ?3 AND (" + order + ", rowid) > (?4, ?5) ORDER BY " + order +
          ", rowid LIMIT min(?6, (SELECT coalesce(sum(" + group.bound + "), 0) FROM inbox_heads WHERE " + own + "))";
 }

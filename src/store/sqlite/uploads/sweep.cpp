@@ -21,7 +21,7 @@ RowsByWorkspace due(Database& database, const std::string& sql, Time until, std:
 
 std::int64_t sweep_acked(Database& database, Time until, std::int64_t limit, Time now) {
   static const std::string sql =
-      kSelectUploads + "WHERE acked_at IS NOT NULL AND acked_at <= ?1 ORDER BY acked_at, rowid LIMIT ?2";
+      kSelectUploadRows + "WHERE acked_at IS NOT NULL AND acked_at <= ?1 ORDER BY acked_at, rowid LIMIT ?2";
   std::int64_t swept = 0;
   for (const auto& [workspace, rows] : due(database, sql, until, limit)) {
     UploadTallies change;
@@ -53,7 +53,7 @@ void expire(Database& database, WorkspaceId workspace, std::vector<UploadRow>& r
 
 std::vector<UploadChange> sweep_expired(Database& database, std::int64_t limit, Time now) {
   static const std::string sql =
-      kSelectUploads + "WHERE acked_at IS NULL AND expires_at <= ?1 ORDER BY expires_at, rowid LIMIT ?2";
+      kSelectUploadRows + "WHERE acked_at IS NULL AND expires_at <= ?1 ORDER BY expires_at, rowid LIMIT ?2";
   std::vector<UploadChange> expired;
   for (auto& [workspace, rows] : due(database, sql, now, limit)) expire(database, workspace, rows, now, expired);
   return expired;

@@ -19,11 +19,6 @@ void insert(Database& database, const Upload& upload, std::optional<std::int64_t
 
 }  // namespace
 
-const std::string kUploadColumns =
-    "SELECT file_id, filename, mimetype, size_bytes, sha256, blob_key, workspace_id, direction, staged_by, created_at, "
-    "expires_at, fetched_at, acked_at, failed_at, reason, content_row, source_id, damage, twin_key";
-const std::string kSelectUploads = kUploadColumns + " FROM pending_uploads ";
-
 bool has_upload_tables(Database& database) {
   Statement row = database.query(
       "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN "
@@ -31,33 +26,10 @@ bool has_upload_tables(Database& database) {
   return row.step() && row.integer(0) == 4;
 }
 
-UploadRow upload_row_of(const Statement& row) {
-  UploadRow found;
-  Upload& upload = found.upload;
-  upload.id = row.id<FileId>(0);
-  upload.name = row.text(1);
-  upload.mimetype = row.text(2);
-  upload.size = row.integer(3);
-  upload.sha256 = row.digest(4);
-  upload.blob_key = row.text(5);
-  upload.workspace_id = row.id<WorkspaceId>(6);
-  upload.direction = row.view(7) == "out" ? UploadDirection::out : UploadDirection::in;
-  upload.staged_by = row.optional_id<TokenId>(8);
-  upload.created_at = row.time(9);
-  upload.expires_at = row.time(10);
-  upload.fetched_at = row.optional_time(11);
-  upload.acked_at = row.optional_time(12);
-  upload.failed_at = row.optional_time(13);
-  upload.reason = row.text(14);
-  found.content_row = row.optional_integer(15);
-  upload.source_id = row.optional_id<WorkspaceId>(16);
-  upload.damage = parse_upload_damage(row.view(17));
-  upload.twin_key = row.text(18);
-  return found;
-}
+UploadRow upload_row_of(const Statement& row) { return {upload_of(row), row.optional_integer(kUploadColumnCount)}; }
 
 Result<UploadRow> find_upload_row(Database& database, WorkspaceId workspace, FileId id) {
-  static const std::string sql = kSelectUploads + "WHERE file_id = ?1 AND workspace_id = ?2";
+  static const std::string sql = kSelectUploadRows + "WHERE file_id = ?1 AND workspace_id = ?2";
   Statement row = database.query(sql, id, workspace);
   if (!row.step()) return errors::upload_gone;
   return upload_row_of(row);

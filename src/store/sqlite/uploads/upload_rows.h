@@ -2,6 +2,7 @@
 // the inbox head, by an UploadTallies of the row before and after. Those that change rows run on the writer's thread.
 #pragma once
 #include "model/upload_rules.h"
+#include "store/row_columns.h"
 #include "store/sqlite/database/database.h"
 #include "store/sqlite/inbox/inbox.h"
 #include "store/store.h"
@@ -15,9 +16,8 @@ struct UploadRow {
   std::optional<std::int64_t> content_row;
 };
 
-// "SELECT …", to be read with upload_row_of(), and the same with " FROM pending_uploads ".
-extern const std::string kUploadColumns;
-extern const std::string kSelectUploads;
+// To be read with upload_row_of().
+inline const std::string kSelectUploadRows = kUploadColumns + ", content_row FROM pending_uploads ";
 UploadRow upload_row_of(const Statement& row);
 // upload_gone.
 Result<UploadRow> find_upload_row(Database& database, WorkspaceId workspace, FileId id);

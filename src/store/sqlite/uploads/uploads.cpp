@@ -96,7 +96,7 @@ Result<UploadChange> fail(Database& database, WorkspaceId workspace, FileId id, 
 std::vector<Upload> rows_of_the_same_bytes(Database& database, const Upload& upload) {
   if (upload.damage) return {};
   if (upload.in_row()) return {upload};
-  static const std::string sql = kSelectUploads + "WHERE blob_key = ?1 AND damage IS NULL ORDER BY file_id";
+  static const std::string sql = kSelectUploadRows + "WHERE blob_key = ?1 AND damage IS NULL ORDER BY file_id";
   std::vector<Upload> rows;
   Statement row = database.query(sql, upload.blob_key);
   while (row.step()) rows.push_back(upload_row_of(row).upload);

@@ -1,0 +1,72 @@
+// SqlReader: reads rows by SQL text. A text has the placeholders $1, $2, … in both databases, is prepared once and
+// kept; values are bound, never pasted into it. find() and select() have read everything when they return, so a verb
+// may write what it has just read. Belongs to one thread at a time. Throws Unavailable.
+//
+// `read` is a function of `const SqlRow&`. It must not use the SqlReader.
+#pragma once
+#include <functional>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "store/sql/row.h"
+#include "store/sql/value.h"
+
+namespace restante {
+
+// Words that SQLite and PostgreSQL spell differently.
+struct SqlDialect {
+  std::string_view greatest;  // of two values that are not NULL
+  std::string_view least;
+  std::string_view position;  // the column of pending_uploads that grows with every row
+};
+
+class SqlReader {
+ public:
+  virtual const SqlDialect& dialect() const = 0;
+
+  // The first row.
+  template <class Read, class... Args>
+  auto find(Read read, std::string_view sql, const Args&... args) {
+    std::optional<std::decay_t<std::invoke_result_t<Read&, const SqlRow&>>> found;
+    each(
+        [&](const SqlRow& row) {
+          found.emplace(read(row));
+          return false;
+        },
+        sql, args...);
+    return found;
+  }
+  // All rows.
+  template <class Read, class... Args>
+  auto select(Read read, std::string_view sql, const Args&... args) {
+    std::vector<std::decay_t<std::invoke_result_t<Read&, const SqlRow&>>> all;
+    each(
+        [&](const SqlRow& row) {
+          all.push_back(read(row));
+          return true;
+        },
+        sql, args...);
+    return all;
+  }
+  template <class... Args>
+  bool has_row(std::string_view sql, const Args&... args) {
+    return find([](const SqlRow&) { return true; }, sql, args...).has_value();
+  }
+  // Passes each row to `visit`, until it returns false.
+  template <class Visit, class... Args>
+  void each(Visit visit, std::string_view sql, const Args&... args) {
+    visit_rows(sql, sql_values(args...), std::ref(visit));
+  }
+
+ protected:
+  using VisitRow = std::function<bool(const SqlRow&)>;
+  ~SqlReader() = default;
+
+ private:
+  virtual void visit_rows(std::string_view sql, std::span<const SqlValue> values, const VisitRow& visit) = 0;
+};
+
+}  // namespace restante
