@@ -55,6 +55,8 @@ bool is_task(const Delivery& delivery);
 // The id of the delegation whose result the row is; empty when it is no result.
 std::string result_of(const ReceivedRow& row);
 
+// The metadata of a message; null when there are none.
+const Json* metadata_of(const Json& body);
 // The uris of all file parts, in order, as sent.
 std::vector<std::string> file_uris(const Json& body);
 

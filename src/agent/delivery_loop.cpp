@@ -35,9 +35,7 @@ bool names(const ReceivedRow& row, FileId id) {
 }
 
 bool is_worth_asking_again(const client::Failure& failure) {
-  using Kind = client::Failure::Kind;
-  return may_yet_succeed(failure) || failure.kind == Kind::cancelled ||
-         (failure.kind == Kind::status && failure.status == 401);
+  return may_yet_succeed(failure) || failure.kind == client::Failure::Kind::cancelled || failure.is_status(401);
 }
 
 Delivery as_ended(Delivery delivery, const ApiClient::TaskView& task) {

@@ -2,7 +2,6 @@
 
 #include <filesystem>
 
-#include "agent/members.h"
 #include "base/clock.h"
 #include "base/uuid.h"
 #include "mcp/render.h"
@@ -11,48 +10,44 @@
 namespace restante::mcp {
 namespace {
 
-using agent::list_of;
-using agent::number_of;
-using agent::text_of;
-
 std::string fresh_key() { return Uuid::make(SystemClock().now()).text(); }
 
 // Copies the members that are non-empty text.
 void copy_texts(JsonWriter& out, const Json& from, std::initializer_list<const char*> names) {
   for (const char* name : names) {
-    if (const auto text = text_of(from, name); !text.empty()) out.member(name, text);
+    if (const auto text = from.text(name); !text.empty()) out.member(name, text);
   }
 }
 
 std::string describe_peer(const Json& peer) {
-  auto line = fmt::format("- {} ({}), {}", text_of(peer, "name"), text_of(peer, "id"), text_of(peer, "status"));
-  if (const auto role = text_of(peer, "role"); !role.empty()) line += ": " + role;
+  auto line = fmt::format("- {} ({}), {}", peer.text("name"), peer.text("id"), peer.text("status"));
+  if (const auto role = peer.text("role"); !role.empty()) line += ": " + role;
   return line;
 }
 
 // The files of a chat entry: received ones with their local path, those of this agent as sent.
 std::vector<agent::DeliveredFile> files_of(const Json& entry, const std::vector<agent::FileRecord>& known) {
   std::vector<agent::DeliveredFile> files;
-  for (const Json& attachment : list_of(entry, "attachments")) {
+  for (const Json& attachment : entry.items("attachments")) {
     files.push_back(file_of(attachment, known));
-    if (text_of(entry, "role") == "agent" && files.back().state == "unknown") files.back().state = "sent";
+    if (entry.text("role") == "agent" && files.back().state == "unknown") files.back().state = "sent";
   }
   return files;
 }
 
 std::string describe_entry(const Json& entry, const std::vector<agent::DeliveredFile>& files) {
-  auto text = fmt::format("[{}] {}: {}", text_of(entry, "timestamp"),
-                          text_of(entry, "role") == "user" ? "person" : "agent", text_of(entry, "content"));
+  auto text = fmt::format("[{}] {}: {}", entry.text("timestamp"), entry.text("role") == "user" ? "person" : "agent",
+                          entry.text("content"));
   for (const auto& file : files) text += "\n" + describe(file);
   return text;
 }
 
 void write_entry(JsonWriter& out, const Json& entry, const std::vector<agent::DeliveredFile>& files) {
   out.begin_object();
-  out.member("id", text_of(entry, "id"));
-  out.member("role", text_of(entry, "role"));
-  out.member("content", text_of(entry, "content"));
-  out.member("timestamp", text_of(entry, "timestamp"));
+  out.member("id", entry.text("id"));
+  out.member("role", entry.text("role"));
+  out.member("content", entry.text("content"));
+  out.member("timestamp", entry.text("timestamp"));
   out.key("files");
   out.begin_array();
   for (const auto& file : files) write_file(out, file);
@@ -82,8 +77,8 @@ client::Outcome<std::vector<Json>> send_files(agent::ApiClient& api, Call& call,
 std::string describe_sent(const std::vector<Json>& files) {
   std::string text;
   for (const Json& file : files) {
-    text += fmt::format("\n- {}, {} bytes", text_of(file, "name"), number_of(file, "size"));
-    if (const auto sha256 = text_of(file, "sha256"); !sha256.empty()) text += ", sha256 " + sha256;
+    text += fmt::format("\n- {}, {} bytes", file.text("name"), file.whole("size"));
+    if (const auto sha256 = file.text("sha256"); !sha256.empty()) text += ", sha256 " + sha256;
   }
   return text;
 }
@@ -94,7 +89,7 @@ void write_sent(JsonWriter& out, const std::vector<Json>& files) {
   for (const Json& file : files) {
     out.begin_object();
     copy_texts(out, file, {"name", "uri", "sha256"});
-    out.member("size", number_of(file, "size"));
+    out.member("size", file.whole("size"));
     out.end_object();
   }
   out.end_array();
@@ -123,7 +118,7 @@ ToolResult chat_history(ToolContext& context, Call& call, const Arguments& argum
   ToolContext::ClientLease api(context, call);
   const auto page = api->history(arguments.whole("limit"), arguments.text("before"));
   if (page.has_error()) return failure(page.error());
-  const auto& messages = list_of(*page, "messages");
+  const auto& messages = page->items("messages");
   ToolResult answer;
   JsonWriter out;
   out.begin_object();
@@ -136,7 +131,7 @@ ToolResult chat_history(ToolContext& context, Call& call, const Arguments& argum
     answer.text += (answer.text.empty() ? "" : "\n") + describe_entry(entry, files);
   }
   out.end_array();
-  const bool end = agent::flag_of(*page, "reached_end");
+  const bool end = page->flag("reached_end");
   out.key("reached_end");
   out.boolean(end);
   out.end_object();
@@ -165,10 +160,9 @@ ToolResult get_workspace_info(ToolContext& context, Call& call, const Arguments&
   out.boolean(status.trouble.empty());
   out.end_object();
   ToolResult answer;
-  answer.text =
-      fmt::format("Workspace {} ({}), {}, on {}. Files land below {}. {} in the inbox.", text_of(*info, "name"),
-                  text_of(*info, "id"), text_of(*info, "status"), settings.server.text(), folder, waiting);
-  if (const auto role = text_of(*info, "role"); !role.empty()) answer.text += " Its role: " + role + ".";
+  answer.text = fmt::format("Workspace {} ({}), {}, on {}. Files land below {}. {} in the inbox.", info->text("name"),
+                            info->text("id"), info->text("status"), settings.server.text(), folder, waiting);
+  if (const auto role = info->text("role"); !role.empty()) answer.text += " Its role: " + role + ".";
   answer.structured = out.take();
   return answer;
 }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "agent/members.h"
 #include "model/file_part.h"
 #include "model/upload.h"
 
@@ -35,7 +34,7 @@ std::string text_of(const Delivery& delivery) {
 }
 
 // True for the result of a task that had been given up.
-bool is_late(const Delivery& delivery) { return agent::flag_of(delivery.body, "late"); }
+bool is_late(const Delivery& delivery) { return delivery.body.flag("late"); }
 
 std::string heading(const Delivery& delivery) {
   const auto who = delivery.source_id ? "agent " + *delivery.source_id : std::string("the person");

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 
-#include "agent/members.h"
 #include "base/clock.h"
 #include "base/uuid.h"
 #include "mcp/render.h"
@@ -13,7 +12,6 @@
 namespace restante::mcp {
 namespace {
 
-using agent::text_of;
 using std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kWaitSlice{1};
@@ -32,7 +30,7 @@ client::Outcome<std::string> find_peer(agent::ApiClient& api, const std::string&
   if (peers.has_error()) return peers.error();
   std::vector<std::string> found;
   for (const Json& peer : peers->if_array() ? *peers->if_array() : Json::Array()) {
-    if (text_of(peer, "name") == meant) found.push_back(text_of(peer, "id"));
+    if (peer.text("name") == meant) found.push_back(peer.text("id"));
   }
   if (found.size() == 1) return found.front();
   return Failure(Failure::Kind::stopped, found.empty() ? "no peer has this id or name; list_peers shows them"
@@ -90,15 +88,15 @@ ToolResult answer_with(const TaskView& task, std::string text) {
 
 TaskView view_of(const Json& json, const std::vector<agent::FileRecord>& known) {
   TaskView task;
-  for (const Json& file : agent::list_of(json, "result_attachments")) task.files.push_back(file_of(file, known));
-  task.why = text_of(json, "why");
-  task.id = text_of(json, "delegation_id");
-  task.target = text_of(json, "target_id");
-  task.status = text_of(json, "status");
-  task.result = text_of(json, "result");
-  if (task.result.empty()) task.result = text_of(json, "response_preview");
-  task.error = text_of(json, "error_detail");
-  if (task.error.empty()) task.error = text_of(json, "error");
+  for (const Json& file : json.items("result_attachments")) task.files.push_back(file_of(file, known));
+  task.why = json.text("why");
+  task.id = json.text("delegation_id");
+  task.target = json.text("target_id");
+  task.status = json.text("status");
+  task.result = json.text("result");
+  if (task.result.empty()) task.result = json.text("response_preview");
+  task.error = json.text("error_detail");
+  if (task.error.empty()) task.error = json.text("error");
   return task;
 }
 
@@ -193,7 +191,7 @@ ToolResult delegate_task(ToolContext& context, Call& call, const Arguments& argu
       asked = steady_clock::now();
       ToolContext::ClientLease api(context, call);
       const auto state = api->delegation(id);
-      if (state.has_value()) status = text_of(*state, "status");
+      if (state.has_value()) status = state->text("status");
       if (is_final(status)) context.agent().poll_now();
     }
     call.progress(waited.count(), static_cast<double>(seconds), "the task is " + status);
@@ -214,8 +212,7 @@ ToolResult check_task_status(ToolContext& context, Call& call, const Arguments& 
   ToolContext::ClientLease api(context, call);
   const auto state = api->delegation(arguments.text("delegation_id"));
   if (state.has_error()) {
-    if (state.error().kind == client::Failure::Kind::status && state.error().status == 404)
-      return failure("No task with this delegation_id was given by or to this agent.");
+    if (state.error().is_status(404)) return failure("No task with this delegation_id was given by or to this agent.");
     return failure(state.error());
   }
   const auto task = view_of(*state, context.agent().files());
@@ -234,10 +231,8 @@ ToolResult complete_task(ToolContext& context, Call& call, const Arguments& argu
   const auto ended = error.empty() ? api->end_delegation(id, Ended::completed, result, fresh_key(), *files)
                                    : api->end_delegation(id, Ended::failed, error, fresh_key(), *files);
   if (ended.has_error()) {
-    const auto& failed = ended.error();
-    if (failed.kind == client::Failure::Kind::status && failed.status == 404)
-      return failure("No task with this delegation_id was given to this agent.");
-    return failure(failed);
+    if (ended.error().is_status(404)) return failure("No task with this delegation_id was given to this agent.");
+    return failure(ended.error());
   }
   TaskView task;
   task.id = id;

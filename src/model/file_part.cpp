@@ -25,4 +25,8 @@ void write_file_part(JsonWriter& out, const Json& staged) {
   });
 }
 
+void write_attachments(JsonWriter& out, const std::vector<Json>& staged) {
+  if (!staged.empty()) out.array("attachments", staged, [&](const Json& file) { write_file_part(out, file); });
+}
+
 }  // namespace restante
