@@ -54,6 +54,9 @@ struct RegistrationAnswer {
 // failure, or a redirect. A redirect may come from the sign-in page of a network, which answers every request so.
 bool may_yet_succeed(const client::Failure& failure);
 
+// An idempotency key, or an id, that no other request has.
+std::string fresh_key();
+
 class ApiClient {
  public:
   using Bytes = client::HttpClient::Sink;
@@ -121,7 +124,7 @@ class ApiClient {
   // A message to the person with files from stage_files(). The same key twice is one message.
   client::Outcome<void> notify(std::string_view text, const std::vector<Json>& files, std::string_view key);
   client::Outcome<Json> describe();
-  client::Outcome<Json> peers();
+  client::Outcome<Json::Array> peers();
   client::Outcome<Json> history(std::int64_t limit, const std::string& before);
   client::Outcome<Json> delegate(const NewTask& task);
   client::Outcome<Json> delegation(std::string_view id);

@@ -18,8 +18,6 @@ using client::Outcome;
 constexpr int kAttempts = 3;  // of an upload whose connection breaks; its key makes it one upload
 constexpr std::chrono::milliseconds kPause{500};
 
-std::string fresh_key() { return Uuid::make(SystemClock().now()).text(); }
-
 struct Batches {
   std::vector<std::vector<FormFile>> all;
   std::uint64_t bytes = 0;
@@ -48,6 +46,8 @@ Outcome<Batches> divide(const std::vector<std::string>& paths, const Json& answe
 }
 
 }  // namespace
+
+std::string fresh_key() { return Uuid::make(SystemClock().now()).text(); }
 
 Outcome<std::vector<Json>> ApiClient::stage_files(const std::vector<std::string>& paths, const Sent& sent,
                                                   const std::string& key) {
@@ -118,7 +118,11 @@ Outcome<void> ApiClient::notify(std::string_view text, const std::vector<Json>& 
 
 Outcome<Json> ApiClient::describe() { return get(path("")); }
 
-Outcome<Json> ApiClient::peers() { return get("/registry/" + workspace_ + "/peers"); }
+Outcome<Json::Array> ApiClient::peers() {
+  auto list = get("/registry/" + workspace_ + "/peers");
+  if (list.has_error()) return list.error();
+  return list->if_array() ? std::move(*list->if_array()) : Json::Array();
+}
 
 Outcome<Json> ApiClient::history(std::int64_t limit, const std::string& before) {
   auto target = path(fmt::format("/chat-history?limit={}", limit));

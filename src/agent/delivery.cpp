@@ -93,10 +93,16 @@ void write_file(JsonWriter& out, const DeliveredFile& file) {
   });
 }
 
-const Json* metadata_of(const Json& body) {
+void write_files(JsonWriter& out, const std::vector<DeliveredFile>& files) {
+  out.array("files", files, [&](const DeliveredFile& file) { write_file(out, file); });
+}
+
+const Json& message_member(const Json& body, std::string_view name) {
+  static const Json kNone;
   const auto* params = body.find("params");
   const auto* message = params ? params->find("message") : nullptr;
-  return message ? message->find("metadata") : nullptr;
+  const auto* member = message ? message->find(name) : nullptr;
+  return member ? *member : kNone;
 }
 
 std::vector<std::string> file_uris(const Json& body) {
@@ -114,8 +120,7 @@ bool is_task(const Delivery& delivery) {
 std::string result_of(const ReceivedRow& row) {
   if (row.method != kResultMethod) return {};
   if (auto id = row.request_body.text("delegation_id"); !id.empty()) return id;
-  const auto* metadata = metadata_of(row.request_body);
-  return metadata ? metadata->text("delegation_id") : std::string();
+  return message_member(row.request_body, "metadata").text("delegation_id");
 }
 
 Delivery deliver_file(const FileRecord& file) {
@@ -145,10 +150,9 @@ Delivery deliver_message(ReceivedRow row, const State& state) {
     if (!delivery.text.empty()) delivery.text += '\n';
     delivery.text += text;
   });
-  if (const auto* metadata = metadata_of(row.request_body)) {
-    delivery.delegation_id = metadata->text("delegation_id");
-    delivery.hops = std::max<std::int64_t>(0, metadata->whole(kHopsMember));
-  }
+  const auto& metadata = message_member(row.request_body, "metadata");
+  delivery.delegation_id = metadata.text("delegation_id");
+  delivery.hops = std::max<std::int64_t>(0, metadata.whole(kHopsMember));
   if (delivery.type == "result") {
     delivery.delegation_id = result_of(row);
     delivery.status = row.status;
@@ -170,7 +174,7 @@ std::string Delivery::json() const {
     out.member_if("status", status);
     out.member_if("reason", reason);
     out.flag("again", again);
-    out.array("files", files, [&](const DeliveredFile& file) { write_file(out, file); });
+    write_files(out, files);
     if (!body.is_null()) out.raw_member("body", body.dump());
   });
 }

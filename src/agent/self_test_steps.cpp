@@ -214,8 +214,7 @@ bool run_self_test(const Settings& settings, const std::string& sender, const St
 bool is_self_test(const ReceivedRow& row, const std::string& workspace) {
   if (row.source_id && *row.source_id != workspace) return false;
   if (row.method == "chat_upload_receive") return row.request_body.text("name").starts_with(kSelfTestName);
-  const auto* metadata = metadata_of(row.request_body);
-  return row.source_id && metadata && metadata->flag(kSelfTestMember);
+  return row.source_id && message_member(row.request_body, "metadata").flag(kSelfTestMember);
 }
 
 }  // namespace restante::agent
