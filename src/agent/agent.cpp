@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "agent/members.h"
 #include "agent/self_test_steps.h"
 #include "base/crypto.h"
 #include "base/text.h"
@@ -23,10 +22,6 @@ using std::chrono::steady_clock;
 // How many messages are read ahead of the hand-over; the rest stays on the server.
 constexpr std::size_t kMostWaiting = 100;
 
-bool is_status(const Failure& failure, int status) {
-  return failure.kind == Failure::Kind::status && failure.status == status;
-}
-
 constexpr std::string_view kNewLine =
     "Get a new line, by `Connect…` at this workspace on the page or by `restante invite --workspace …` on the server, "
     "and run it here: restante connect --enrol TOKEN";
@@ -34,20 +29,20 @@ constexpr std::string_view kNewLine =
 // A 401 without an error code of the server comes from something in between, such as a hotel's sign-in page.
 bool is_refusal(const Failure& failure, bool connected_before) {
   const bool from_server = !failure.code.empty() || !connected_before;
-  return (is_status(failure, 401) || is_status(failure, 403)) && from_server;
+  return (failure.is_status(401) || failure.is_status(403)) && from_server;
 }
 
 // No value when the row lacks a member that is needed to fetch the file.
 std::optional<FileRecord> record_of(const ReceivedRow& row) {
   FileRecord record;
-  const auto id = FileId::parse(text_of(row.request_body, "file_id"));
+  const auto id = FileId::parse(row.request_body.text("file_id"));
   const auto* size = row.request_body.find("size");
   if (!id || !size || size->integer().value_or(-1) < 0) return {};
   record.announced.id = *id;
-  record.announced.name = sanitise_filename(text_of(row.request_body, "name"));
+  record.announced.name = sanitise_filename(row.request_body.text("name"));
   record.announced.size = static_cast<std::uint64_t>(*size->integer());
-  record.announced.sha256 = text_of(row.request_body, "sha256");
-  record.uri = text_of(row.request_body, "uri");
+  record.announced.sha256 = row.request_body.text("sha256");
+  record.uri = row.request_body.text("uri");
   record.row_id = row.id;
   record.seq = row.seq;
   record.created_at = row.created_at;
@@ -175,7 +170,7 @@ std::optional<End> Agent::register_agent() {
       if (!set_identity(*made, token)) return End::refused;
       return find_start_position();
     }
-    if (token == settings_.enrol && is_status(made.error(), 401) && is_refusal(made.error(), connected_before_)) {
+    if (token == settings_.enrol && made.error().is_status(401) && is_refusal(made.error(), connected_before_)) {
       print_line_("the server does not take this enrolment token: it was used, has expired, or is another server's. " +
                   std::string(kNewLine));
       return End::not_permitted;
@@ -214,7 +209,7 @@ bool Agent::set_identity(const RegistrationAnswer& registration, const std::stri
 std::optional<End> Agent::find_start_position() {
   while (!stop_.requested()) {
     const auto largest = api_.largest_file();
-    if (largest.has_value()) largest_file_ = largest->value_or(0);
+    if (largest.has_value()) largest_file_ = *largest;
     if (ledger_.started()) return {};
     const auto acked = api_.last_acked();
     const auto files = acked.has_value() && *acked > 0 ? api_.waiting() : std::vector<PendingFile>();
@@ -352,7 +347,7 @@ std::optional<End> Agent::poll_once() {
   auto rows = api_.poll(ledger_.cursor(), wait);
   if (rows.has_error()) {
     const auto failure = rows.error();
-    if (!is_status(failure, 410) || failure.code == "workspace_removed" || ledger_.cursor() == 0)
+    if (!failure.is_status(410) || failure.code == "workspace_removed" || ledger_.cursor() == 0)
       return handle_failure(failure);
     // A delivery in progress has a seq from before the reread.
     if (delivery_loop_.waiting_count() == 0) reread();

@@ -54,6 +54,9 @@ struct RegistrationAnswer {
 // failure, or a redirect. A redirect may come from the sign-in page of a network, which answers every request so.
 bool may_yet_succeed(const client::Failure& failure);
 
+// An idempotency key, or an id, that no other request has.
+std::string fresh_key();
+
 class ApiClient {
  public:
   using Bytes = client::HttpClient::Sink;
@@ -69,8 +72,8 @@ class ApiClient {
   // Registers in poll mode. Without a workspace the server takes that of the token. `name` is for a workspace that this
   // call creates. The agent card, which the operator writes, is not changed.
   client::Outcome<RegistrationAnswer> register_agent(const std::string& workspace, const std::string& name);
-  // The largest file the server accepts; no value when its answer does not contain it.
-  client::Outcome<std::optional<std::uint64_t>> largest_file();
+  // The largest file the server accepts; 0 when its answer does not contain it.
+  client::Outcome<std::uint64_t> largest_file();
   // The last seq that this workspace has acked.
   client::Outcome<std::int64_t> last_acked();
   // All files that wait for this workspace and are not acked, oldest first.
@@ -84,8 +87,6 @@ class ApiClient {
   client::Outcome<void> fail(FileId file, std::string_view reason);
   // The state of a file: staged, fetched, acked, failed, expired or recalled.
   client::Outcome<std::string> state_of(FileId file);
-  // A message to the person. The same key twice is one message.
-  client::Outcome<void> notify(std::string_view text, std::string_view key);
   // A message to another agent; `hops` is the number of automatic answers that led to it. The same key twice is one
   // message.
   client::Outcome<void> message(const std::string& workspace, std::string_view text, std::int64_t hops,
@@ -120,19 +121,27 @@ class ApiClient {
   // With a key, the same files twice are staged once.
   client::Outcome<std::vector<Json>> stage_files(const std::vector<std::string>& paths, const Sent& sent,
                                                  const std::string& key = {});
-  // A message to the person with files from stage_files().
+  // A message to the person with files from stage_files(). The same key twice is one message.
   client::Outcome<void> notify(std::string_view text, const std::vector<Json>& files, std::string_view key);
   client::Outcome<Json> describe();
-  client::Outcome<Json> peers();
+  client::Outcome<Json::Array> peers();
   client::Outcome<Json> history(std::int64_t limit, const std::string& before);
   client::Outcome<Json> delegate(const NewTask& task);
   client::Outcome<Json> delegation(std::string_view id);
+  // Any other request whose answer is JSON.
+  client::Outcome<Json> get(std::string target);
+  client::Outcome<Json> post(std::string target, std::string type, std::string body);
 
  private:
   client::Request request(std::string method, std::string target) const;
-  client::Request post(std::string target, std::string json) const;
-  std::string upload(FileId file, std::string_view rest) const;
+  client::Request json_request(std::string target, std::string json, std::string_view key = {}) const;
+  // Paths of this workspace.
+  std::string path(std::string_view rest) const;
+  std::string upload_path(FileId file, std::string_view rest) const;
+  std::string delegation_path(std::string_view id, std::string_view rest) const;
+  // Sends the request; the answer must be JSON, or its content does not matter.
   client::Outcome<Json> ask(const client::Request& request);
+  client::Outcome<void> tell(const client::Request& request);
   client::Outcome<std::vector<Json>> send_batch(const std::vector<client::FormFile>& files, std::uint64_t before,
                                                 std::uint64_t all, const Sent& sent, const std::string& key);
 

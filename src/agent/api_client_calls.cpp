@@ -4,26 +4,19 @@
 #include <thread>
 
 #include "agent/api_client.h"
-#include "agent/attachments.h"
-#include "agent/members.h"
 #include "base/text.h"
 #include "base/uuid.h"
+#include "model/file_part.h"
 
 namespace restante::agent {
 namespace {
 
-using client::expect_success;
 using client::Failure;
 using client::FormFile;
 using client::Outcome;
 
 constexpr int kAttempts = 3;  // of an upload whose connection breaks; its key makes it one upload
 constexpr std::chrono::milliseconds kPause{500};
-constexpr std::size_t kMaxAnswer = 16 << 20;
-constexpr JsonLimits kAnswerLimits{.depth = 80, .nodes = 1'000'000};
-constexpr std::uint64_t kPartOverhead = 1024;  // upper bound for the head of a multipart part
-
-std::string fresh_key() { return Uuid::make(SystemClock().now()).text(); }
 
 struct Batches {
   std::vector<std::vector<FormFile>> all;
@@ -31,51 +24,36 @@ struct Batches {
 };
 
 // Batches that fit the server's limits. A file that the server would refuse is refused here, before anything is sent.
-Outcome<Batches> divide(const std::vector<std::string>& paths, const Json& limits) {
-  const auto per_file = static_cast<std::uint64_t>(std::max<std::int64_t>(0, number_of(limits, "per_file_bytes")));
-  const auto per_request =
-      static_cast<std::uint64_t>(std::max<std::int64_t>(0, number_of(limits, "per_request_bytes")));
-  const auto most = static_cast<std::size_t>(std::max<std::int64_t>(1, number_of(limits, "max_files")));
+Outcome<Batches> divide(const std::vector<std::string>& paths, const Json& answer) {
+  const auto limits = client::read_limits(answer);
   Batches made;
-  std::uint64_t size = 0;
+  std::vector<FormFile> files;
   for (const auto& path : paths) {
-    FormFile file;
     try {
-      file = client::describe_file(path);
+      files.push_back(client::describe_file(path));
     } catch (const client::UnreadableFile& unreadable) {
       return Failure(Failure::Kind::stopped, unreadable.what());
     }
-    if (per_file > 0 && file.size > per_file) {
+    const auto size = files.back().size;
+    if (limits.per_file > 0 && size > limits.per_file) {
       return Failure(Failure::Kind::stopped, fmt::format("{}: has {} bytes, and this server takes at most {} a file",
-                                                         path, file.size, per_file));
+                                                         path, size, limits.per_file));
     }
-    const auto cost = file.size + kPartOverhead;
-    if (made.all.empty() || made.all.back().size() >= most || (per_request > 0 && size + cost > per_request)) {
-      made.all.emplace_back();
-      size = kPartOverhead;
-    }
-    size += cost;
-    made.bytes += file.size;
-    made.all.back().push_back(std::move(file));
+    made.bytes += size;
   }
+  made.all = client::divide(std::move(files), limits);
   return made;
 }
 
 }  // namespace
 
-Outcome<Json> ApiClient::ask(const client::Request& request) {
-  const auto answer = expect_success(http_.send(request));
-  if (answer.has_error()) return answer.error();
-  auto json = parse_json(answer->body, kAnswerLimits);
-  if (json.has_error()) return Failure(Failure::Kind::protocol, "the server's answer is not valid JSON");
-  return std::move(*json);
-}
+std::string fresh_key() { return Uuid::make(SystemClock().now()).text(); }
 
 Outcome<std::vector<Json>> ApiClient::stage_files(const std::vector<std::string>& paths, const Sent& sent,
                                                   const std::string& key) {
   std::vector<Json> staged;
   if (paths.empty()) return staged;
-  const auto limits = ask(request("GET", "/uploads/limits"));
+  const auto limits = get("/uploads/limits");
   if (limits.has_error()) return limits.error();
   const auto batches = divide(paths, *limits);
   if (batches.has_error()) return batches.error();
@@ -94,7 +72,7 @@ Outcome<std::vector<Json>> ApiClient::stage_files(const std::vector<std::string>
 Outcome<std::vector<Json>> ApiClient::send_batch(const std::vector<FormFile>& files, std::uint64_t before,
                                                  std::uint64_t all, const Sent& sent, const std::string& key) {
   client::Form form(files);
-  auto upload = request("POST", "/workspaces/" + workspace_ + "/chat/uploads?direction=out");
+  auto upload = request("POST", path("/chat/uploads?direction=out"));
   upload.headers.push_back({"Content-Type", form.content_type()});
   upload.headers.push_back({"Idempotency-Key", key});
   upload.source_length = form.length();
@@ -116,7 +94,7 @@ Outcome<std::vector<Json>> ApiClient::send_batch(const std::vector<FormFile>& fi
     done = 0;
     const auto answer = ask(upload);
     if (answer.has_value()) {
-      const auto& list = list_of(*answer, "files");
+      const auto& list = answer->items("files");
       if (list.size() == files.size()) return std::vector<Json>(list.begin(), list.end());
       return Failure(Failure::Kind::protocol, "the answer to the upload names other files than were sent");
     }
@@ -127,53 +105,44 @@ Outcome<std::vector<Json>> ApiClient::send_batch(const std::vector<FormFile>& fi
 }
 
 Outcome<void> ApiClient::notify(std::string_view text, const std::vector<Json>& files, std::string_view key) {
-  JsonWriter body;
-  body.begin_object();
-  body.member("message", text);
-  write_attachments(body, files);
-  body.end_object();
-  auto notify = post("/workspaces/" + workspace_ + "/notify", body.take());
-  notify.headers.push_back({"Idempotency-Key", std::string(key)});
+  auto body = json_object([&](JsonWriter& out) {
+    out.member("message", text);
+    write_attachments(out, files);
+  });
+  auto notify = json_request(path("/notify"), std::move(body), key);
   notify.repeatable = true;  // the key makes it safe
   const auto answer = ask(notify);
   if (answer.has_error()) return answer.error();
   return {};
 }
 
-Outcome<Json> ApiClient::describe() { return ask(request("GET", "/workspaces/" + workspace_)); }
+Outcome<Json> ApiClient::describe() { return get(path("")); }
 
-Outcome<Json> ApiClient::peers() {
-  auto list = request("GET", "/registry/" + workspace_ + "/peers");
-  list.max_body = kMaxAnswer;
-  return ask(list);
+Outcome<Json::Array> ApiClient::peers() {
+  auto list = get("/registry/" + workspace_ + "/peers");
+  if (list.has_error()) return list.error();
+  return list->if_array() ? std::move(*list->if_array()) : Json::Array();
 }
 
 Outcome<Json> ApiClient::history(std::int64_t limit, const std::string& before) {
-  auto target = fmt::format("/workspaces/{}/chat-history?limit={}", workspace_, limit);
+  auto target = path(fmt::format("/chat-history?limit={}", limit));
   if (!before.empty()) target += "&before_ts=" + percent_encode(before);
-  auto list = request("GET", target);
-  list.max_body = kMaxAnswer;
-  return ask(list);
+  return get(target);
 }
 
 Outcome<Json> ApiClient::delegate(const NewTask& task) {
-  JsonWriter body;
-  body.begin_object();
-  body.member("target_id", task.target);
-  body.member("task", task.text);
-  body.member("delegation_id", task.id);
-  if (!task.deadline.empty()) body.member("deadline", task.deadline);
-  write_attachments(body, task.files);
-  body.end_object();
-  auto open = post("/workspaces/" + workspace_ + "/delegate", body.take());
+  auto body = json_object([&](JsonWriter& out) {
+    out.member("target_id", task.target);
+    out.member("task", task.text);
+    out.member("delegation_id", task.id);
+    out.member_if("deadline", task.deadline);
+    write_attachments(out, task.files);
+  });
+  auto open = json_request(path("/delegate"), std::move(body));
   open.repeatable = true;  // the delegation id makes it safe
   return ask(open);
 }
 
-Outcome<Json> ApiClient::delegation(std::string_view id) {
-  auto one = request("GET", fmt::format("/workspaces/{}/delegations/{}", workspace_, percent_encode(id)));
-  one.max_body = kMaxAnswer;
-  return ask(one);
-}
+Outcome<Json> ApiClient::delegation(std::string_view id) { return get(delegation_path(id, "")); }
 
 }  // namespace restante::agent

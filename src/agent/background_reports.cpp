@@ -168,8 +168,7 @@ void BackgroundReports::beat_task(const std::string& task) {
   if (interest.has_error()) {
     // After a network failure the next beat tries again. When the server does not know the task, there are no more
     // beats.
-    if (interest.error().kind == Failure::Kind::status && interest.error().status == 404)
-      task_watch_ = TaskWatch::closed;
+    if (interest.error().is_status(404)) task_watch_ = TaskWatch::closed;
     return;
   }
   if (*interest == ApiClient::TaskInterest::unwanted) return give_up(task, "was cancelled, or is overdue");
@@ -255,10 +254,9 @@ std::string BackgroundReports::health() {
   out.begin_object();
   out.member("server", server_);
   out.member("process", static_cast<std::int64_t>(getpid()));
-  out.member("since", format_time(started_));
-  out.member("noted_at", format_time(clock_.now()));
-  out.key("last_poll_at");
-  last_poll_ ? out.string(format_time(*last_poll_)) : out.null();
+  out.member("since", started_);
+  out.member("noted_at", clock_.now());
+  out.member_or_null("last_poll_at", last_poll_);
   out.member("trouble", trouble_);
   out.member("waiting_files", static_cast<std::int64_t>(counts.waiting_files));
   out.member("unsent_replies", static_cast<std::int64_t>(counts.unsent_replies));

@@ -37,8 +37,6 @@ class BackgroundReports {
   BackgroundReports(ReportOptions options, Ledger& ledger, const Clock& clock, std::function<void()> reconnect,
                     GiveUp give_up, PrintLine print_line);
   ~BackgroundReports();
-  BackgroundReports(const BackgroundReports&) = delete;
-  BackgroundReports& operator=(const BackgroundReports&) = delete;
 
   void start(std::unique_ptr<ApiClient> api, std::string server);
   void stop();

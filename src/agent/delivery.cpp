@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "agent/members.h"
 #include "model/upload.h"
 
 namespace restante::agent {
@@ -62,12 +61,12 @@ DeliveredFile delivered(const FileRecord& record) {
 }
 
 DeliveredFile rewrite(Json& file, const State& state) {
-  const auto uri = text_of(file, "uri");
+  const auto uri = file.text("uri");
   const auto id = pending_file(uri);
   const auto* record = id ? state.find(*id) : nullptr;
   if (!record) {
     DeliveredFile other;
-    other.name = text_of(file, "name");
+    other.name = file.text("name");
     other.uri = uri;
     const bool ours = uri.starts_with(kPendingScheme);
     other.state = ours ? "unknown" : "external";
@@ -80,30 +79,36 @@ DeliveredFile rewrite(Json& file, const State& state) {
   return known;
 }
 
-const Json* metadata_of(const Json& body) {
-  const auto* params = body.find("params");
-  const auto* message = params ? params->find("message") : nullptr;
-  return message ? message->find("metadata") : nullptr;
-}
-
 }  // namespace
 
 void write_file(JsonWriter& out, const DeliveredFile& file) {
-  out.begin_object();
-  out.member("name", file.name);
-  if (file.size) out.member("size", *file.size);
-  if (!file.sha256.empty()) out.member("sha256", file.sha256);
-  if (!file.path.empty()) out.member("path", file.path);
-  out.member("uri", file.uri);
-  out.member("state", file.state);
-  if (!file.reason.empty()) out.member("reason", file.reason);
-  out.end_object();
+  out.object([&] {
+    out.member("name", file.name);
+    out.member_if("size", file.size);
+    out.member_if("sha256", file.sha256);
+    out.member_if("path", file.path);
+    out.member("uri", file.uri);
+    out.member("state", file.state);
+    out.member_if("reason", file.reason);
+  });
+}
+
+void write_files(JsonWriter& out, const std::vector<DeliveredFile>& files) {
+  out.array("files", files, [&](const DeliveredFile& file) { write_file(out, file); });
+}
+
+const Json& message_member(const Json& body, std::string_view name) {
+  static const Json kNone;
+  const auto* params = body.find("params");
+  const auto* message = params ? params->find("message") : nullptr;
+  const auto* member = message ? message->find(name) : nullptr;
+  return member ? *member : kNone;
 }
 
 std::vector<std::string> file_uris(const Json& body) {
   std::vector<std::string> uris;
   each_part(body, [&](const Json& part) {
-    if (const auto* file = file_of(part)) uris.push_back(text_of(*file, "uri"));
+    if (const auto* file = file_of(part)) uris.push_back(file->text("uri"));
   });
   return uris;
 }
@@ -114,9 +119,8 @@ bool is_task(const Delivery& delivery) {
 
 std::string result_of(const ReceivedRow& row) {
   if (row.method != kResultMethod) return {};
-  if (auto id = text_of(row.request_body, "delegation_id"); !id.empty()) return id;
-  const auto* metadata = metadata_of(row.request_body);
-  return metadata ? text_of(*metadata, "delegation_id") : std::string();
+  if (auto id = row.request_body.text("delegation_id"); !id.empty()) return id;
+  return message_member(row.request_body, "metadata").text("delegation_id");
 }
 
 Delivery deliver_file(const FileRecord& file) {
@@ -141,15 +145,14 @@ Delivery deliver_message(ReceivedRow row, const State& state) {
   delivery.created_at = row.created_at;
   each_part(row.request_body, [&](Json& part) {
     if (auto* file = file_of(part)) delivery.files.push_back(rewrite(*file, state));
-    const auto text = text_of(part, "text");
+    const auto text = part.text("text");
     if (text.empty()) return;
     if (!delivery.text.empty()) delivery.text += '\n';
     delivery.text += text;
   });
-  if (const auto* metadata = metadata_of(row.request_body)) {
-    delivery.delegation_id = text_of(*metadata, "delegation_id");
-    delivery.hops = std::max<std::int64_t>(0, number_of(*metadata, kHopsMember));
-  }
+  const auto& metadata = message_member(row.request_body, "metadata");
+  delivery.delegation_id = metadata.text("delegation_id");
+  delivery.hops = std::max<std::int64_t>(0, metadata.whole(kHopsMember));
   if (delivery.type == "result") {
     delivery.delegation_id = result_of(row);
     delivery.status = row.status;
@@ -159,33 +162,21 @@ Delivery deliver_message(ReceivedRow row, const State& state) {
 }
 
 std::string Delivery::json() const {
-  JsonWriter out;
-  out.begin_object();
-  out.member("type", type);
-  out.member("id", id);
-  out.member("seq", seq);
-  out.member("method", method);
-  out.key("source_id");
-  source_id ? out.string(*source_id) : out.null();
-  out.member("created_at", created_at);
-  out.member("text", text);
-  if (!delegation_id.empty()) out.member("delegation_id", delegation_id);
-  if (!status.empty()) out.member("status", status);
-  if (!reason.empty()) out.member("reason", reason);
-  if (again) {
-    out.key("again");
-    out.boolean(again);
-  }
-  out.key("files");
-  out.begin_array();
-  for (const auto& file : files) write_file(out, file);
-  out.end_array();
-  if (!body.is_null()) {
-    out.key("body");
-    out.raw(body.dump());
-  }
-  out.end_object();
-  return out.take();
+  return json_object([&](JsonWriter& out) {
+    out.member("type", type);
+    out.member("id", id);
+    out.member("seq", seq);
+    out.member("method", method);
+    out.member_or_null("source_id", source_id);
+    out.member("created_at", created_at);
+    out.member("text", text);
+    out.member_if("delegation_id", delegation_id);
+    out.member_if("status", status);
+    out.member_if("reason", reason);
+    out.flag("again", again);
+    write_files(out, files);
+    if (!body.is_null()) out.raw_member("body", body.dump());
+  });
 }
 
 }  // namespace restante::agent

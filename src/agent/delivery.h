@@ -46,6 +46,8 @@ struct Delivery {
 };
 
 void write_file(JsonWriter& out, const DeliveredFile& file);
+// The member `files`.
+void write_files(JsonWriter& out, const std::vector<DeliveredFile>& files);
 
 Delivery deliver_file(const FileRecord& file);
 Delivery deliver_message(ReceivedRow row, const State& state);
@@ -55,6 +57,8 @@ bool is_task(const Delivery& delivery);
 // The id of the delegation whose result the row is; empty when it is no result.
 std::string result_of(const ReceivedRow& row);
 
+// A member of the A2A message in the body; null when there is none.
+const Json& message_member(const Json& body, std::string_view name);
 // The uris of all file parts, in order, as sent.
 std::vector<std::string> file_uris(const Json& body);
 

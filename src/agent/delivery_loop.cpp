@@ -35,9 +35,7 @@ bool names(const ReceivedRow& row, FileId id) {
 }
 
 bool is_worth_asking_again(const client::Failure& failure) {
-  using Kind = client::Failure::Kind;
-  return may_yet_succeed(failure) || failure.kind == Kind::cancelled ||
-         (failure.kind == Kind::status && failure.status == 401);
+  return may_yet_succeed(failure) || failure.kind == client::Failure::Kind::cancelled || failure.is_status(401);
 }
 
 Delivery as_ended(Delivery delivery, const ApiClient::TaskView& task) {
@@ -300,6 +298,11 @@ std::optional<ApiClient::TaskView> DeliveryLoop::ask(const Delivery& delivery) {
 DeliveryLoop::HandedOver DeliveryLoop::hand_over(Delivery delivery, ApiClient::TaskView task) {
   delivery.again = ledger_.begin(delivery.id) == Ledger::Begun::again;
   auto end = end_of(delivery);
+  const auto finish = [&] {
+    ledger_.end_delivery(end);
+    handover_.ended(delivery);
+    return HandedOver::handed;
+  };
   Backoff pause(options_.pause_first, options_.pause_most);
   for (int attempt = 1;; ++attempt) {
     auto result = deliver(delivery, task);
@@ -315,14 +318,10 @@ DeliveryLoop::HandedOver DeliveryLoop::hand_over(Delivery delivery, ApiClient::T
           if (!end.reply) discard_folder(result.files);
           if (end.reply) end.reply->files = std::move(result.files);
         }
-        ledger_.end_delivery(end);
-        handover_.ended(delivery);
-        return HandedOver::handed;
+        return finish();
       case HandoverResult::What::dropped:
         print_line_(result.trouble);
-        ledger_.end_delivery(end);
-        handover_.ended(delivery);
-        return HandedOver::handed;
+        return finish();
       case HandoverResult::What::not_taken: {
         const auto view = handover_.wait_for_receiver() ? ask(delivery) : std::nullopt;
         if (!view) return HandedOver::stopped;
@@ -337,9 +336,7 @@ DeliveryLoop::HandedOver DeliveryLoop::hand_over(Delivery delivery, ApiClient::T
     if (attempt >= options_.attempts) {
       // One message that always fails must not block the others; its sender is notified.
       end.reply = failure_reply_for(delivery, result.trouble);
-      ledger_.end_delivery(end);
-      handover_.ended(delivery);
-      return HandedOver::handed;
+      return finish();
     }
     delivery.again = true;
     if (stop_.wait_for(pause.next())) return HandedOver::stopped;

@@ -48,8 +48,6 @@ class DeliveryLoop {
   DeliveryLoop(DeliveryOptions options, Ledger& ledger, Handover& handover, Stop& stop, Notify progress, Notify closed,
                Ask ask, TaskObserver task, PrintLine print_line);
   ~DeliveryLoop();
-  DeliveryLoop(const DeliveryLoop&) = delete;
-  DeliveryLoop& operator=(const DeliveryLoop&) = delete;
 
   void start();
   // The stop must have been requested.

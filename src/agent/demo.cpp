@@ -16,16 +16,11 @@ namespace {
 
 constexpr JsonLimits kLimits{.depth = 80, .nodes = 1'000'000};
 
-std::string text_of(const Json& object, std::string_view key) {
-  const auto* value = object.find(key);
-  return value && value->if_string() ? *value->if_string() : std::string();
-}
-
 // Hashed again from the disk: the demo shows that the file has really arrived.
 std::string line_for(const Json& file) {
-  const auto name = text_of(file, "name"), path = text_of(file, "path");
+  const auto name = file.text("name"), path = file.text("path");
   std::ifstream in(path, std::ios::binary);
-  if (path.empty() || !in) return name + " — not here (" + text_of(file, "state") + ")";
+  if (path.empty() || !in) return name + " — not here (" + file.text("state") + ")";
   Sha256 hash;
   std::int64_t size = 0;
   std::vector<char> piece(128 * 1024);
@@ -41,14 +36,11 @@ std::string line_for(const Json& file) {
 
 std::string demo_reply_to(std::string_view delivery_json) {
   const auto delivery = parse_json(delivery_json, kLimits);
-  if (delivery.has_error() || text_of(*delivery, "type").empty()) return {};
+  if (delivery.has_error() || delivery->text("type").empty()) return {};
   std::string reply;
-  if (const auto* files = delivery->find("files"); files && files->if_array()) {
-    for (const auto& file : *files->if_array()) reply += line_for(file) + "\n";
-  }
+  for (const auto& file : delivery->items("files")) reply += line_for(file) + "\n";
   if (!reply.empty()) return reply;
-  return "You said: " + text_of(*delivery, "text") +
-         "\nSend me a file and I will tell you its name, size and sha256.\n";
+  return "You said: " + delivery->text("text") + "\nSend me a file and I will tell you its name, size and sha256.\n";
 }
 
 int demo_reply() {

@@ -5,7 +5,6 @@
 namespace restante::agent {
 namespace {
 
-using client::Failure;
 using std::chrono::steady_clock;
 
 // True when it makes no sense to repeat the report to the server.
@@ -132,7 +131,7 @@ bool DownloadQueue::download(ApiClient& api, FileRecord& file, int& wrong) {
 bool DownloadQueue::acknowledge(ApiClient& api, FileRecord& file) {
   const auto acked = api.ack(file.announced.id);
   // 404: acked before and swept, or expired meanwhile; the file has landed either way.
-  file.acked = acked.has_value() || (acked.error().kind == Failure::Kind::status && acked.error().status == 404);
+  file.acked = acked.has_value() || acked.error().is_status(404);
   return file.acked;
 }
 

@@ -39,8 +39,6 @@ class DownloadQueue {
   DownloadQueue(DownloadOptions options, Ledger& ledger, LandingFolder landing, Connect connect, Done done,
                 PrintLine print_line);
   ~DownloadQueue();
-  DownloadQueue(const DownloadQueue&) = delete;
-  DownloadQueue& operator=(const DownloadQueue&) = delete;
 
   void start(std::uint64_t largest_file);
   // Ends running downloads and waits for the threads.

@@ -52,15 +52,18 @@ void forget_files(const std::string& base) {
   rmdir((base + ".files").c_str());
 }
 
-CommandResult not_started(std::string trouble) {
+CommandResult ended(CommandResult::How how, std::string trouble = {}) {
   CommandResult result;
+  result.how = how;
   result.trouble = std::move(trouble);
   return result;
 }
 
-Fd high(int fd) { return Fd(fcntl(fd, F_DUPFD_CLOEXEC, kAliveFd + 1)); }
+CommandResult not_started(int error) {
+  return ended(CommandResult::How::not_started, std::generic_category().message(error));
+}
 
-std::string error_text(int error) { return std::generic_category().message(error); }
+Fd high(int fd) { return Fd(fcntl(fd, F_DUPFD_CLOEXEC, kAliveFd + 1)); }
 
 std::string read_start(const std::string& path, bool& cut) {
   const Fd file(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
@@ -100,13 +103,13 @@ class CommandRunner {
       : job_(job), stop_(stop), give_up_(give_up), base_(base_of(job.folder, job.id)) {}
 
   CommandResult finish() {
-    if (mkdir(job_.folder.c_str(), 0700) != 0 && errno != EEXIST) return not_started(error_text(errno));
+    if (mkdir(job_.folder.c_str(), 0700) != 0 && errno != EEXIST) return not_started(errno);
     lock_ = Fd(open((base_ + ".lock").c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
-    if (!lock_) return not_started(error_text(errno));
+    if (!lock_) return not_started(errno);
     if (!take_lock()) return end_early();
     if (auto recorded = recorded_end(base_)) return *recorded;
     if (give_up_.requested()) return never_begun();
-    if (const int error = start(); error != 0) return not_started(error_text(error));
+    if (const int error = start(); error != 0) return not_started(error);
     return wait();
   }
 
@@ -198,18 +201,11 @@ class CommandRunner {
       if (stat((base_ + ".out").c_str(), &output) == 0 && output.st_size > kMaxWritten) {
         kill(-group_, SIGKILL);
         is_over(kKillDelay);
-        return killed("the command wrote more than 64 MiB");
+        return ended(CommandResult::How::killed, "the command wrote more than 64 MiB");
       }
     }
     auto recorded = recorded_end(base_);
-    return recorded ? *recorded : killed("the command was killed");
-  }
-
-  static CommandResult killed(std::string trouble) {
-    CommandResult result;
-    result.how = CommandResult::How::killed;
-    result.trouble = std::move(trouble);
-    return result;
+    return recorded ? *recorded : ended(CommandResult::How::killed, "the command was killed");
   }
 
   // Waits until the runner closes its end of the pipe or a stop is requested, at most `patience`. True when the run has
@@ -227,9 +223,7 @@ class CommandRunner {
   }
 
   CommandResult early_result() const {
-    CommandResult ended;
-    ended.how = stop_.requested() ? CommandResult::How::stopped : CommandResult::How::given_up;
-    return ended;
+    return ended(stop_.requested() ? CommandResult::How::stopped : CommandResult::How::given_up);
   }
 
   CommandResult never_begun() const {

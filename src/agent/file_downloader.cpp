@@ -45,8 +45,8 @@ FileDownloader::Fetched FileDownloader::fetch(const AnnouncedFile& announced, Pa
   if (answer.has_value()) return Fetched::whole;
   const auto failure = answer.error();
   why = failure.sentence;
-  if (failure.kind == Failure::Kind::status && failure.status == 404) return Fetched::gone;
-  if (failure.kind == Failure::Kind::status && failure.status == 416) {
+  if (failure.is_status(404)) return Fetched::gone;
+  if (failure.is_status(416)) {
     return partial.restart().has_value() ? Fetched::again : Fetched::trouble;
   }
   if (failure.code == "integrity_error" || failure.code == "content_missing") return Fetched::wrong;

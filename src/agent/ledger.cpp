@@ -49,26 +49,6 @@ State Ledger::state() const {
   return state_;
 }
 
-std::string Ledger::workspace() const {
-  const MutexLock lock(mutex_);
-  return state_.workspace;
-}
-
-std::string Ledger::enrolled() const {
-  const MutexLock lock(mutex_);
-  return state_.enrolled;
-}
-
-std::int64_t Ledger::cursor() const {
-  const MutexLock lock(mutex_);
-  return state_.cursor;
-}
-
-bool Ledger::started() const {
-  const MutexLock lock(mutex_);
-  return state_.started;
-}
-
 std::optional<FileRecord> Ledger::file(FileId id) const {
   const MutexLock lock(mutex_);
   const auto* found = state_.find(id);
@@ -102,8 +82,7 @@ std::optional<std::int64_t> Ledger::next_hop(const Delivery& delivery) const {
 
 Ledger::Counts Ledger::counts() const {
   const MutexLock lock(mutex_);
-  const auto waiting = std::count_if(state_.files.begin(), state_.files.end(),
-                                     [](const FileRecord& file) { return file.where == Where::waiting; });
+  const auto waiting = std::ranges::count(state_.files, Where::waiting, &FileRecord::where);
   return {static_cast<std::size_t>(waiting), state_.outbox.size()};
 }
 

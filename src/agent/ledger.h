@@ -27,10 +27,10 @@ class Ledger {
   void write_health(std::string_view json);
 
   State state() const;  // a copy
-  std::string workspace() const;
-  std::string enrolled() const;
-  std::int64_t cursor() const;
-  bool started() const;
+  std::string workspace() const { return read(&State::workspace); }
+  std::string enrolled() const { return read(&State::enrolled); }
+  std::int64_t cursor() const { return read(&State::cursor); }
+  bool started() const { return read(&State::started); }
   std::optional<FileRecord> file(FileId id) const;
   std::optional<Reply> next_reply() const;
   bool has_seen(const ReceivedRow& row) const;
@@ -61,6 +61,11 @@ class Ledger {
   void sent(const std::string& key);
 
  private:
+  template <class T>
+  T read(T State::* member) const {
+    const MutexLock lock(mutex_);
+    return state_.*member;
+  }
   enum class Durable { now, with_the_next };
   void change(const std::string& line, Durable durable) RESTANTE_EXCLUDES(mutex_);
   DiskResult<void> write(const std::string& line, Durable durable) RESTANTE_REQUIRES(mutex_);

@@ -8,19 +8,16 @@
 
 #include <fmt/format.h>
 
-#include "agent/members.h"
 #include "base/crypto.h"
-#include "base/json_writer.h"
 #include "base/text.h"
 #include "base/uuid.h"
+#include "model/a2a.h"
+#include "model/file_part.h"
 
 namespace restante::agent {
 namespace {
 
 using Step = SelfTestStep::Step;
-using client::expect_success;
-using client::Failure;
-using client::Outcome;
 
 constexpr int kPolls = 100;  // with pauses of 200 ms
 
@@ -32,7 +29,6 @@ class SelfTest {
         sender_(sender),
         state_view_(state_view),
         on_step_(on_step),
-        http_(settings.server, settings.http),
         api_(settings.server, settings.token, settings.http),
         name_(std::string(kSelfTestName) + Uuid::make(SystemClock().now()).text() + ".txt"),
         bytes_("sent by restante doctor: " + name_ + "\n") {}
@@ -57,34 +53,12 @@ class SelfTest {
     return on_step_({step, SelfTestStep::Result::failed, std::move(sentence)}), false;
   }
 
-  Outcome<Json> ask(client::Request request, const std::string& bearer) {
-    if (!bearer.empty()) request.headers.push_back({"Authorization", "Bearer " + bearer});
-    request.max_body = 16 << 20;
-    const auto answer = expect_success(http_.send(request));
-    if (answer.has_error()) return answer.error();
-    auto json = parse_json(answer->body, {.depth = 80, .nodes = 1'000'000});
-    if (json.has_error()) return Failure(Failure::Kind::protocol, "the answer is not JSON");
-    return std::move(*json);
-  }
-  Outcome<Json> get(const std::string& target) {
-    client::Request request;
-    request.target = target;
-    return ask(std::move(request), settings_.token);
-  }
-  Outcome<Json> post(const std::string& target, const std::string& bearer, const std::string& type, std::string body) {
-    client::Request request;
-    request.method = "POST";
-    request.target = target;
-    request.headers.push_back({"Content-Type", type});
-    request.body = std::move(body);
-    return ask(std::move(request), bearer);
-  }
   std::string path(std::string_view rest) const { return "/workspaces/" + workspace_ + std::string(rest); }
 
   bool server() {
-    const auto health = get("/health");
+    const auto health = api_.get("/health");
     if (health.has_error()) return failed(Step::server, health.error().sentence);
-    if (text_of(*health, "status") != "ok") return failed(Step::server, "GET /health does not answer with status ok");
+    if (health->text("status") != "ok") return failed(Step::server, "GET /health does not answer with status ok");
     return passed(Step::server, settings_.server.text() + " is well");
   }
 
@@ -93,18 +67,18 @@ class SelfTest {
       return failed(Step::token, "there is none: neither --token-file nor RESTANTE_TOKEN nor one kept by connect");
     workspace_ = settings_.workspace;
     if (workspace_.empty()) {
-      const auto session = get("/session");
+      const auto session = api_.get("/session");
       if (session.has_error()) return failed(Step::token, session.error().sentence);
-      if (text_of(*session, "role") != "workspace")
+      if (session->text("role") != "workspace")
         return failed(Step::token, "it is not a workspace's own token: give that of an agent");
-      workspace_ = text_of(*session, "workspace_id");
+      workspace_ = session->text("workspace_id");
     }
-    const auto workspace = get(path(""));
+    const auto workspace = api_.get(path(""));
     if (workspace.has_error()) return failed(Step::token, workspace.error().sentence);
     api_.use_workspace(workspace_);
-    if (text_of(*workspace, "delivery_mode") == "push")
-      return failed(Step::token, "good for " + text_of(*workspace, "name") + ", which is called and does not poll");
-    return passed(Step::token, fmt::format("good for {} ({})", text_of(*workspace, "name"), workspace_));
+    if (workspace->text("delivery_mode") == "push")
+      return failed(Step::token, "good for " + workspace->text("name") + ", which is called and does not poll");
+    return passed(Step::token, fmt::format("good for {} ({})", workspace->text("name"), workspace_));
   }
 
   bool disk() {
@@ -133,56 +107,37 @@ class SelfTest {
         "\r\n--{}--\r\n",
         boundary, name_, bytes_, boundary);
     const auto type = "multipart/form-data; boundary=" + boundary;
-    const auto sent = sender_.empty() ? post(path("/chat/uploads?direction=out"), settings_.token, type, form)
-                                      : post(path("/chat/uploads"), sender_, type, form);
+    ApiClient sender(settings_.server, sender_, settings_.http);
+    const auto sent = sender_.empty() ? api_.post(path("/chat/uploads?direction=out"), type, form)
+                                      : sender.post(path("/chat/uploads"), type, form);
     if (sent.has_error()) return failed(Step::upload, sent.error().sentence);
-    const auto& files = list_of(*sent, "files");
-    const auto uri = files.size() == 1 ? text_of(files[0], "uri") : std::string();
+    const auto& files = sent->items("files");
+    const auto uri = files.size() == 1 ? files[0].text("uri") : std::string();
     file_ = pending_file(uri);
     if (!file_) return failed(Step::upload, "the answer does not name the file");
     if (!sender_.empty()) return passed(Step::upload, fmt::format("{} bytes, as a person", bytes_.size()));
     // A file that an agent sends is announced by the message that names it, also to itself.
-    const auto message = post(path("/a2a"), settings_.token, "application/json", message_with(uri));
+    const auto message = api_.post(path("/a2a"), "application/json", message_with(uri));
     if (message.has_error()) return failed(Step::upload, message.error().sentence);
     return passed(Step::upload, fmt::format("{} bytes, and a message that names them", bytes_.size()));
   }
 
   std::string message_with(const std::string& uri) const {
-    JsonWriter out;
-    out.begin_object();
-    out.member("jsonrpc", "2.0");
-    out.member("id", name_);
-    out.member("method", "message/send");
-    out.key("params");
-    out.begin_object();
-    out.key("message");
-    out.begin_object();
-    out.member("messageId", name_);
-    out.key("parts");
-    out.begin_array();
-    out.begin_object();
-    out.member("kind", "file");
-    out.key("file");
-    out.begin_object();
-    out.member("uri", uri);
-    out.member("name", name_);
-    out.end_object();
-    out.end_object();
-    out.end_array();
-    out.key("metadata");
-    out.begin_object();
-    out.key(kSelfTestMember);
-    out.boolean(true);
-    for (int open = 0; open < 4; ++open) out.end_object();
-    return out.take();
+    return message_call(name_, [&](JsonWriter& out) {
+      out.member("messageId", name_);
+      const FilePart files[] = {{uri, name_, {}, {}}};
+      write_parts(out, {}, files, [&](const FilePart& file) { write_file_part(out, file); });
+      out.object("metadata", [&] { out.member(kSelfTestMember, true); });
+    });
   }
 
   // The rows after the agent's cursor. Without a known cursor, the newest rows: a cursor chosen here would count as
   // read.
-  Outcome<Json> rows() {
+  client::Outcome<Json> rows() {
     const auto cursor =
         state_view_.state ? fmt::format("since_seq={}&wait=10&", state_view_.state->cursor) : std::string();
-    return get(path(fmt::format("/activity?{}type=a2a_receive&limit=500", polls_++ == 0 ? cursor : std::string())));
+    return api_.get(
+        path(fmt::format("/activity?{}type=a2a_receive&limit=500", polls_++ == 0 ? cursor : std::string())));
   }
 
   // A file staged for the agent has its own row, with an id that the server may have chosen. Otherwise only a message
@@ -192,9 +147,9 @@ class SelfTest {
     for (const auto& row : rows) {
       const auto* body = row.find("request_body");
       if (!body) continue;
-      if (text_of(row, "method") == "chat_upload_receive" && text_of(*body, "name") == name_) {
+      if (row.text("method") == "chat_upload_receive" && body->text("name") == name_) {
         staged_for_us_ = true;
-        return FileId::parse(text_of(*body, "file_id"));
+        return FileId::parse(body->text("file_id"));
       }
       named = named || body->dump().find(file_->text()) != std::string::npos;
     }
@@ -230,7 +185,7 @@ class SelfTest {
 
   bool ack(FileId file) {
     const auto acked = api_.ack(file);
-    if (acked.has_error() && !(acked.error().status == 404)) return failed(Step::ack, acked.error().sentence);
+    if (acked.has_error() && acked.error().status != 404) return failed(Step::ack, acked.error().sentence);
     const auto state = api_.state_of(file);
     if (state.has_error()) return failed(Step::ack, state.error().sentence);
     if (*state != "acked") return failed(Step::ack, "the server calls the file " + *state + " after the ack");
@@ -241,7 +196,6 @@ class SelfTest {
   const std::string& sender_;
   const StateView& state_view_;
   const std::function<void(const SelfTestStep&)>& on_step_;
-  client::HttpClient http_;
   ApiClient api_;
   std::string workspace_;
   std::string name_, bytes_;
@@ -259,11 +213,8 @@ bool run_self_test(const Settings& settings, const std::string& sender, const St
 
 bool is_self_test(const ReceivedRow& row, const std::string& workspace) {
   if (row.source_id && *row.source_id != workspace) return false;
-  if (row.method == "chat_upload_receive") return text_of(row.request_body, "name").starts_with(kSelfTestName);
-  const auto* params = row.request_body.find("params");
-  const auto* message = params ? params->find("message") : nullptr;
-  const auto* metadata = message ? message->find("metadata") : nullptr;
-  return row.source_id && metadata && flag_of(*metadata, kSelfTestMember);
+  if (row.method == "chat_upload_receive") return row.request_body.text("name").starts_with(kSelfTestName);
+  return row.source_id && message_member(row.request_body, "metadata").flag(kSelfTestMember);
 }
 
 }  // namespace restante::agent

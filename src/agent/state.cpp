@@ -1,10 +1,11 @@
 #include "agent/state.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
-#include "agent/members.h"
 #include "base/json_writer.h"
+#include "base/names.h"
 #include "base/text.h"
 #include "model/upload.h"
 
@@ -18,105 +19,77 @@ constexpr std::size_t kMaxRecent = 2'000;  // four pages at the server's largest
 constexpr JsonLimits kLimits{.depth = 8, .nodes = 2'000'000};
 constexpr std::int64_t kVersion = 2;
 
-std::optional<Where> parse_where(std::string_view text) {
-  for (const auto where : {Where::waiting, Where::landed, Where::gone, Where::refused}) {
-    if (text == name_of(where)) return where;
-  }
-  return {};
-}
-
-Reply::To parse_to(std::string_view text) {
-  for (const auto to : {Reply::To::agent, Reply::To::delegation}) {
-    if (text == name_of(to)) return to;
-  }
-  return Reply::To::person;
-}
-
-void write_flag(JsonWriter& out, std::string_view name, bool value) {
-  if (!value) return;
-  out.key(name);
-  out.boolean(value);
-}
-
-void write_text(JsonWriter& out, std::string_view name, const std::string& value) {
-  if (!value.empty()) out.member(name, value);
-}
+constexpr Names<Where, Where::refused> kWheres{"waiting", "landed", "gone", "refused"};
+constexpr Names<Reply::To, Reply::To::delegation> kTos{"person", "agent", "delegation"};
 
 void write_location(JsonWriter& out, const FileRecord& file) {
   out.member("file_id", file.announced.id.text());
-  out.member("where", name_of(file.where));
-  write_text(out, "path", file.path);
-  write_text(out, "trouble", file.trouble);
-  write_text(out, "reason", file.reason);
-  write_flag(out, "acked", file.acked);
-  write_flag(out, "reported", file.reported);
+  out.member("where", kWheres.of(file.where));
+  out.member_if("path", file.path);
+  out.member_if("trouble", file.trouble);
+  out.member_if("reason", file.reason);
+  out.flag("acked", file.acked);
+  out.flag("reported", file.reported);
 }
 
 void write_file(JsonWriter& out, const FileRecord& file) {
-  out.begin_object();
   write_location(out, file);
   out.member("name", file.announced.name);
   out.member("size", static_cast<std::int64_t>(file.announced.size));
-  write_text(out, "sha256", file.announced.sha256);
+  out.member_if("sha256", file.announced.sha256);
   out.member("uri", file.uri);
   out.member("row_id", file.row_id);
   out.member("seq", file.seq);
   out.member("created_at", file.created_at);
-  write_flag(out, "handed_over", file.handed_over);
-  write_flag(out, "told", file.notified);
-  out.end_object();
+  out.flag("handed_over", file.handed_over);
+  out.flag("told", file.notified);
 }
 
 bool read_location(const Json& object, FileRecord& file) {
-  const auto where = parse_where(text_of(object, "where"));
+  const auto where = kWheres.parse(object.text("where"));
   if (!where) return false;
   file.where = *where;
-  file.path = text_of(object, "path");
-  file.trouble = text_of(object, "trouble");
-  file.reason = text_of(object, "reason");
-  file.acked = flag_of(object, "acked");
-  file.reported = flag_of(object, "reported");
+  file.path = object.text("path");
+  file.trouble = object.text("trouble");
+  file.reason = object.text("reason");
+  file.acked = object.flag("acked");
+  file.reported = object.flag("reported");
   return true;
 }
 
 std::optional<FileRecord> parse_file(const Json& object) {
   FileRecord file;
-  const auto id = FileId::parse(text_of(object, "file_id"));
+  const auto id = FileId::parse(object.text("file_id"));
   if (!id || !read_location(object, file)) return {};
-  file.announced = {*id, text_of(object, "name"), static_cast<std::uint64_t>(number_of(object, "size")),
-                    text_of(object, "sha256")};
-  file.uri = text_of(object, "uri");
-  file.row_id = text_of(object, "row_id");
-  file.seq = number_of(object, "seq");
-  file.created_at = text_of(object, "created_at");
-  file.handed_over = flag_of(object, "handed_over");
-  file.notified = flag_of(object, "told");
+  file.announced = {*id, object.text("name"), static_cast<std::uint64_t>(object.whole("size")), object.text("sha256")};
+  file.uri = object.text("uri");
+  file.row_id = object.text("row_id");
+  file.seq = object.whole("seq");
+  file.created_at = object.text("created_at");
+  file.handed_over = object.flag("handed_over");
+  file.notified = object.flag("told");
   return file;
 }
 
 void write_reply(JsonWriter& out, const Reply& reply) {
-  out.begin_object();
   out.member("key", reply.key);
   out.member("text", reply.text);
-  out.member("to", name_of(reply.to));
-  write_text(out, "target", reply.target);
+  out.member("to", kTos.of(reply.to));
+  out.member_if("target", reply.target);
   if (reply.hops > 0) out.member("hops", reply.hops);
-  write_flag(out, "failed", reply.failed);
-  write_text(out, "files", reply.files);
-  out.end_object();
+  out.flag("failed", reply.failed);
+  out.member_if("files", reply.files);
 }
 
 Reply parse_reply(const Json& object) {
-  return {text_of(object, "key"),    text_of(object, "text"),   parse_to(text_of(object, "to")),
-          text_of(object, "target"), number_of(object, "hops"), flag_of(object, "failed"),
-          text_of(object, "files")};
+  return {object.text("key"),    object.text("text"),  kTos.parse(object.text("to")).value_or(Reply::To::person),
+          object.text("target"), object.whole("hops"), object.flag("failed"),
+          object.text("files")};
 }
 
-void write_pair(JsonWriter& out, const std::string& first, const std::string& second) {
-  out.begin_array();
-  out.string(first);
-  out.string(second);
-  out.end_array();
+// A list of two texts.
+void write_pair(JsonWriter& out, std::string_view first, std::string_view second) {
+  out.array(std::array{first, second}, [&](std::string_view text) { out.string(text); });
 }
 
 std::optional<std::pair<std::string, std::string>> parse_pair(const Json& entry) {
@@ -126,11 +99,13 @@ std::optional<std::pair<std::string, std::string>> parse_pair(const Json& entry)
 }
 
 void write_ids(JsonWriter& out, std::string_view name, const std::vector<FileId>& ids) {
-  if (ids.empty()) return;
-  out.key(name);
-  out.begin_array();
-  for (const auto id : ids) out.string(id.text());
-  out.end_array();
+  if (!ids.empty()) out.array(name, ids, [&](FileId id) { out.string(id.text()); });
+}
+
+void write_identity(JsonWriter& out, std::string_view server, std::string_view workspace, std::string_view enrolled) {
+  out.member("server", server);
+  out.member("workspace", workspace);
+  out.member("enrolled", enrolled);
 }
 
 // Drops the oldest finished files above kMaxFiles.
@@ -146,15 +121,15 @@ void trim(std::deque<FileRecord>& files) {
 }
 
 void mark(State& state, const Json& line, std::string_view list, bool FileRecord::* flag) {
-  for (const auto& entry : list_of(line, list)) {
+  for (const auto& entry : line.items(list)) {
     const auto id = entry.if_string() ? FileId::parse(*entry.if_string()) : std::nullopt;
     if (auto* file = id ? state.find(*id) : nullptr) file->*flag = true;
   }
 }
 
 void apply_delivery_end(State& state, const Json& line) {
-  std::erase(state.begun, text_of(line, "handed"));
-  state.recent.push_back({text_of(line, "handed"), text_of(line, "created_at")});
+  std::erase(state.begun, line.text("handed"));
+  state.recent.push_back({line.text("handed"), line.text("created_at")});
   while (state.recent.size() > kMaxRecent) state.recent.pop_front();
   mark(state, line, "files", &FileRecord::handed_over);
   mark(state, line, "told", &FileRecord::notified);
@@ -162,43 +137,17 @@ void apply_delivery_end(State& state, const Json& line) {
   if (!json) return;
   auto reply = parse_reply(*json);
   if (reply.to == Reply::To::agent && reply.hops == 1)
-    remember(state.answered, {reply.target, text_of(line, "created_at")});
+    remember(state.answered, {reply.target, line.text("created_at")});
   state.outbox.push_back(std::move(reply));
 }
 
 void apply_identity(State& state, const Json& identity) {
-  state.server = text_of(identity, "server");
-  state.workspace = text_of(identity, "workspace");
-  state.enrolled = text_of(identity, "enrolled");
+  state.server = identity.text("server");
+  state.workspace = identity.text("workspace");
+  state.enrolled = identity.text("enrolled");
 }
 
 }  // namespace
-
-std::string_view name_of(Where where) {
-  switch (where) {
-    case Where::waiting:
-      return "waiting";
-    case Where::landed:
-      return "landed";
-    case Where::gone:
-      return "gone";
-    case Where::refused:
-      return "refused";
-  }
-  return "waiting";
-}
-
-std::string_view name_of(Reply::To to) {
-  switch (to) {
-    case Reply::To::person:
-      return "person";
-    case Reply::To::agent:
-      return "agent";
-    case Reply::To::delegation:
-      return "delegation";
-  }
-  return "person";
-}
 
 std::optional<FileId> pending_file(std::string_view uri) {
   if (!equal_ignoring_case(uri.substr(0, kPendingScheme.size()), kPendingScheme)) return {};
@@ -234,15 +183,15 @@ bool State::apply(const Json& line) {
     if (!find(file->announced.id)) files.push_back(std::move(*file));
     trim(files);
   } else if (const auto* file_updated = line.find("came")) {
-    const auto id = FileId::parse(text_of(*file_updated, "file_id"));
+    const auto id = FileId::parse(file_updated->text("file_id"));
     if (!id) return false;
     if (auto* file = find(*id)) return read_location(*file_updated, *file);
   } else if (line.find("begun")) {
-    if (!has_begun(text_of(line, "begun"))) begun.push_back(text_of(line, "begun"));
+    if (!has_begun(line.text("begun"))) begun.push_back(line.text("begun"));
   } else if (line.find("handed")) {
     apply_delivery_end(*this, line);
   } else if (line.find("sent")) {
-    const auto key = text_of(line, "sent");
+    const auto key = line.text("sent");
     std::erase_if(outbox, [&](const Reply& reply) { return reply.key == key; });
   } else if (const auto* identity = line.find("identity")) {
     apply_identity(*this, *identity);
@@ -253,55 +202,39 @@ bool State::apply(const Json& line) {
 }
 
 std::string State::dump() const {
-  JsonWriter out;
-  out.begin_object();
-  out.member("version", kVersion);
-  out.member("server", server);
-  out.member("workspace", workspace);
-  out.member("enrolled", enrolled);
-  if (started) out.member("cursor", cursor);
-  out.key("begun");
-  out.begin_array();
-  for (const auto& id : begun) out.string(id);
-  out.end_array();
-  out.key("files");
-  out.begin_array();
-  for (const auto& file : files) write_file(out, file);
-  out.end_array();
-  out.key("outbox");
-  out.begin_array();
-  for (const auto& reply : outbox) write_reply(out, reply);
-  out.end_array();
-  out.key("recent");
-  out.begin_array();
-  for (const auto& handled : recent) write_pair(out, handled.id, handled.created_at);
-  out.end_array();
-  out.key("answered");
-  out.begin_array();
-  for (const auto& answer : answered) write_pair(out, answer.peer, answer.created_at);
-  out.end_array();
-  out.end_object();
-  return out.take() + "\n";
+  return json_object([&](JsonWriter& out) {
+           out.member("version", kVersion);
+           write_identity(out, server, workspace, enrolled);
+           if (started) out.member("cursor", cursor);
+           out.array("begun", begun, [&](const std::string& id) { out.string(id); });
+           out.objects("files", files, [&](const FileRecord& file) { write_file(out, file); });
+           out.objects("outbox", outbox, [&](const Reply& reply) { write_reply(out, reply); });
+           out.array("recent", recent,
+                     [&](const Handled& handled) { write_pair(out, handled.id, handled.created_at); });
+           out.array("answered", answered,
+                     [&](const AutomaticAnswer& one) { write_pair(out, one.peer, one.created_at); });
+         }) +
+         "\n";
 }
 
 std::optional<State> State::parse(const std::string& text) {
   const auto json = parse_json(text, kLimits);
   if (json.has_error()) return {};
-  if (const auto version = number_of(*json, "version"); version < 1 || version > kVersion) return {};
+  if (const auto version = json->whole("version"); version < 1 || version > kVersion) return {};
   State state;
   apply_identity(state, *json);
   state.started = json->find("cursor") != nullptr;
-  state.cursor = number_of(*json, "cursor");
-  for (const auto& entry : list_of(*json, "begun")) {
+  state.cursor = json->whole("cursor");
+  for (const auto& entry : json->items("begun")) {
     if (entry.if_string()) state.begun.push_back(*entry.if_string());
   }
-  for (const auto& entry : list_of(*json, "files")) {
+  for (const auto& entry : json->items("files")) {
     auto file = parse_file(entry);
     if (!file) return {};
     state.files.push_back(std::move(*file));
   }
-  for (const auto& entry : list_of(*json, "outbox")) state.outbox.push_back(parse_reply(entry));
-  for (const auto& entry : list_of(*json, "recent")) {
+  for (const auto& entry : json->items("outbox")) state.outbox.push_back(parse_reply(entry));
+  for (const auto& entry : json->items("recent")) {
     if (const auto* id = entry.if_string()) {  // version 1
       state.recent.push_back({*id, {}});
       continue;
@@ -310,7 +243,7 @@ std::optional<State> State::parse(const std::string& text) {
     if (!pair) return {};
     state.recent.push_back({std::move(pair->first), std::move(pair->second)});
   }
-  for (const auto& entry : list_of(*json, "answered")) {
+  for (const auto& entry : json->items("answered")) {
     auto pair = parse_pair(entry);
     if (!pair) return {};
     state.answered.push_back({std::move(pair->first), std::move(pair->second)});
@@ -321,69 +254,38 @@ std::optional<State> State::parse(const std::string& text) {
 namespace change {
 
 std::string identity(std::string_view server, std::string_view workspace, std::string_view enrolled) {
-  JsonWriter out;
-  out.begin_object();
-  out.key("identity");
-  out.begin_object();
-  out.member("server", server);
-  out.member("workspace", workspace);
-  out.member("enrolled", enrolled);
-  out.end_object();
-  out.end_object();
-  return out.take();
+  return json_object(
+      [&](JsonWriter& out) { out.object("identity", [&] { write_identity(out, server, workspace, enrolled); }); });
 }
 
-std::string cursor(std::int64_t seq) { return "{\"cursor\":" + std::to_string(seq) + "}"; }
+std::string cursor(std::int64_t seq) {
+  return json_object([&](JsonWriter& out) { out.member("cursor", seq); });
+}
 
 std::string announced(const FileRecord& file) {
-  JsonWriter out;
-  out.begin_object();
-  out.key("file");
-  write_file(out, file);
-  out.end_object();
-  return out.take();
+  return json_object([&](JsonWriter& out) { out.object("file", [&] { write_file(out, file); }); });
 }
 
 std::string file_updated(const FileRecord& file) {
-  JsonWriter out;
-  out.begin_object();
-  out.key("came");
-  out.begin_object();
-  write_location(out, file);
-  out.end_object();
-  out.end_object();
-  return out.take();
+  return json_object([&](JsonWriter& out) { out.object("came", [&] { write_location(out, file); }); });
 }
 
 std::string begun(std::string_view id) {
-  JsonWriter out;
-  out.begin_object();
-  out.member("begun", id);
-  out.end_object();
-  return out.take();
+  return json_object([&](JsonWriter& out) { out.member("begun", id); });
 }
 
 std::string delivery_ended(const DeliveryEnd& end) {
-  JsonWriter out;
-  out.begin_object();
-  out.member("handed", end.id);
-  out.member("created_at", end.created_at);
-  write_ids(out, "files", end.files);
-  write_ids(out, "told", end.notified);
-  if (end.reply) {
-    out.key("reply");
-    write_reply(out, *end.reply);
-  }
-  out.end_object();
-  return out.take();
+  return json_object([&](JsonWriter& out) {
+    out.member("handed", end.id);
+    out.member("created_at", end.created_at);
+    write_ids(out, "files", end.files);
+    write_ids(out, "told", end.notified);
+    if (end.reply) out.object("reply", [&] { write_reply(out, *end.reply); });
+  });
 }
 
 std::string sent(std::string_view key) {
-  JsonWriter out;
-  out.begin_object();
-  out.member("sent", key);
-  out.end_object();
-  return out.take();
+  return json_object([&](JsonWriter& out) { out.member("sent", key); });
 }
 
 }  // namespace change

@@ -101,8 +101,6 @@ std::string delivery_ended(const DeliveryEnd& end);
 std::string sent(std::string_view key);
 }  // namespace change
 
-std::string_view name_of(FileRecord::Where where);
-std::string_view name_of(Reply::To to);
 // The file that a uri platform-pending:<workspace>/<file> names, in any letter case; no value for any other uri.
 std::optional<FileId> pending_file(std::string_view uri);
 

@@ -10,7 +10,6 @@
 
 #include <fmt/format.h>
 
-#include "agent/members.h"
 #include "base/clock.h"
 #include "base/text.h"
 
@@ -58,7 +57,7 @@ DiskResult<Snapshot> read_snapshot(int folder, const std::string& path) {
   snapshot.state = std::move(*state);
   const auto rest = end == std::string::npos ? std::string() : (*text)->substr(end + 1);
   const auto mark = parse_json(std::string_view(rest).substr(0, rest.find('\n')));
-  if (mark.has_value()) snapshot.generation = number_of(*mark, "generation");
+  if (mark.has_value()) snapshot.generation = mark->whole("generation");
   return snapshot;
 }
 
@@ -74,7 +73,7 @@ DiskResult<void> replay(int folder, const std::string& path, Snapshot& snapshot)
     // A power cut may leave garbage at the end, but not before the last sync.
     if (line.has_error()) return {};
     if (std::exchange(first, false)) {
-      if (number_of(*line, "generation") != snapshot.generation) return {};
+      if (line->whole("generation") != snapshot.generation) return {};
     } else if (!snapshot.state.apply(*line)) {
       return damaged(path, "journal");
     }

@@ -11,8 +11,6 @@ class Stop {
  public:
   Stop();  // throws std::system_error when the process has no descriptors left
   ~Stop();
-  Stop(const Stop&) = delete;
-  Stop& operator=(const Stop&) = delete;
 
   void request() noexcept;
   bool requested() const noexcept { return requested_.load(); }

@@ -39,6 +39,8 @@ struct Failure {
   std::optional<std::chrono::seconds> retry_after;
   Doubt doubt = Doubt::none;  // of Kind::tls
 
+  // Whether the server answered with exactly this status.
+  bool is_status(int wanted) const { return kind == Kind::status && status == wanted; }
   // Whether the same request may succeed later without a change on this side.
   bool passes() const;
 };

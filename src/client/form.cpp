@@ -44,6 +44,8 @@ constexpr auto kTypes = std::to_array<std::pair<std::string_view, std::string_vi
     {"zip", "application/zip"},
 });
 
+constexpr std::uint64_t kPartOverhead = 1024;  // upper bound for the head of a multipart part
+
 [[noreturn]] void refuse(const std::string& path, std::string_view why) {
   throw UnreadableFile(fmt::format("{}: {}", path, why));
 }
@@ -86,6 +88,29 @@ FormFile describe_file(const std::string& path) {
   std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
   std::string type = media_type_of(name);
   return {path, std::move(name), std::move(type), static_cast<std::uint64_t>(facts.st_size)};
+}
+
+UploadLimits read_limits(const Json& answer) {
+  const auto limit = [&](std::string_view name, std::int64_t least) {
+    return static_cast<std::uint64_t>(std::max(answer.whole(name), least));
+  };
+  return {limit("per_file_bytes", 0), limit("per_request_bytes", 0), limit("max_files", 1)};
+}
+
+std::vector<std::vector<FormFile>> divide(std::vector<FormFile> files, const UploadLimits& limits) {
+  std::vector<std::vector<FormFile>> batches;
+  std::uint64_t size = 0;
+  for (FormFile& file : files) {
+    const auto cost = file.size + kPartOverhead;
+    if (batches.empty() || batches.back().size() >= limits.files ||
+        (limits.per_request > 0 && size + cost > limits.per_request)) {
+      batches.emplace_back();
+      size = kPartOverhead;
+    }
+    size += cost;
+    batches.back().push_back(std::move(file));
+  }
+  return batches;
 }
 
 Form::Form(std::vector<FormFile> files) : files_(std::move(files)) {

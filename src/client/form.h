@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "base/json.h"
 
 namespace restante::client {
 
@@ -32,11 +33,20 @@ FormFile describe_file(const std::string& path);
 // application/octet-stream for endings we do not know.
 std::string media_type_of(std::string_view name);
 
+// What a server takes; 0 is no limit.
+struct UploadLimits {
+  std::uint64_t per_file = 0;
+  std::uint64_t per_request = 0;
+  std::uint64_t files = 1;  // in one request
+};
+// Reads the answer to GET /uploads/limits.
+UploadLimits read_limits(const Json& answer);
+// The files in batches, each of which is one request.
+std::vector<std::vector<FormFile>> divide(std::vector<FormFile> files, const UploadLimits& limits);
+
 class Form {
  public:
   explicit Form(std::vector<FormFile> files);
-  Form(const Form&) = delete;
-  Form& operator=(const Form&) = delete;
 
   const std::string& content_type() const { return content_type_; }
   std::uint64_t length() const { return length_; }

@@ -66,8 +66,6 @@ class HttpClient {
 
   explicit HttpClient(Url server, HttpOptions options = {});
   ~HttpClient();
-  HttpClient(const HttpClient&) = delete;
-  HttpClient& operator=(const HttpClient&) = delete;
 
   const Url& server() const;
 

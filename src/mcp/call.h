@@ -17,8 +17,6 @@ class Call {
   using Progress = std::function<void(double done, double total, std::string_view message)>;
 
   explicit Call(Progress progress = {}) : progress_(std::move(progress)) {}
-  Call(const Call&) = delete;
-  Call& operator=(const Call&) = delete;
 
   void cancel();
   bool cancelled() const;

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
 
 #include "mcp/render.h"
 #include "mcp/tools.h"
@@ -16,33 +17,19 @@ constexpr std::chrono::milliseconds kPopPatience{2'000};
 constexpr std::chrono::milliseconds kTakeSlice{20};
 constexpr std::chrono::seconds kReportInterval{5};
 
-DeliveryQueue::DeliveryOutcome outcome_of(bool written) {
-  return written ? DeliveryQueue::DeliveryOutcome::written : DeliveryQueue::DeliveryOutcome::put_back;
-}
-
-std::string waiting_note(std::size_t waiting) {
-  return waiting == 0 ? "" : fmt::format(" {} more {} waiting.", waiting, waiting == 1 ? "is" : "are");
-}
-
 // An answer with a message; or with none, and `otherwise` as its text.
 ToolResult answer_with(const std::shared_ptr<DeliveryQueue::TakenDelivery>& taken, std::size_t waiting,
-                       std::string_view otherwise) {
+                       std::string otherwise) {
   ToolResult answer;
-  JsonWriter out;
-  out.begin_object();
-  out.key("message");
-  if (taken) {
-    write_delivery(out, taken->delivery());
-    answer.text = describe(taken->delivery());
-    answer.after = [taken](bool written) { taken->finish(outcome_of(written)); };
-  } else {
-    out.null();
-    answer.text = otherwise;
-  }
-  out.member("waiting", static_cast<std::int64_t>(waiting));
-  out.end_object();
-  if (taken && waiting > 0) answer.text += "\n\n" + waiting_note(waiting).substr(1);
-  answer.structured = out.take();
+  answer.structured = json_object([&](JsonWriter& out) {
+    out.key("message");
+    taken ? write_delivery(out, taken->delivery()) : out.null();
+    out.member("waiting", static_cast<std::int64_t>(waiting));
+  });
+  answer.text = taken ? describe(taken->delivery()) : otherwise;
+  if (taken && waiting > 0) answer.text += fmt::format("\n\n{} more {} waiting.", waiting, waiting == 1 ? "is" : "are");
+  using Outcome = DeliveryQueue::DeliveryOutcome;
+  if (taken) answer.after = [taken](bool written) { taken->finish(written ? Outcome::written : Outcome::put_back); };
   return answer;
 }
 
@@ -117,30 +104,22 @@ ToolResult wait_for_message(ToolContext& context, Call& call, const Arguments& a
 }
 
 ToolResult inbox_peek(ToolContext& context, Call& call, const Arguments& arguments) {
-  if (const auto why = context.connection_problem(); !why.empty()) return failure(why);
-  const auto limit = static_cast<std::size_t>(arguments.whole("limit"));
-  const auto waiting = still_wanted(context, call, limit);
-  const auto shown = std::min(waiting.size(), limit);
+  const auto limit = arguments.whole("limit");
+  const auto waiting = still_wanted(context, call, static_cast<std::size_t>(limit));
   ToolResult answer;
   answer.text = waiting.empty() ? "The inbox is empty."
                                 : fmt::format("{} in the inbox; inbox_pop takes the oldest.", waiting.size());
-  JsonWriter out;
-  out.begin_object();
-  out.key("messages");
-  out.begin_array();
-  for (std::size_t i = 0; i < shown; ++i) {
-    write_delivery(out, waiting[i]);
-    answer.text += "\n\n" + describe(waiting[i]);
-  }
-  out.end_array();
-  out.member("waiting", static_cast<std::int64_t>(waiting.size()));
-  out.end_object();
-  answer.structured = out.take();
+  answer.structured = json_object([&](JsonWriter& out) {
+    out.array("messages", waiting | std::views::take(limit), [&](const agent::Delivery& delivery) {
+      write_delivery(out, delivery);
+      answer.text += "\n\n" + describe(delivery);
+    });
+    out.member("waiting", std::ssize(waiting));
+  });
   return answer;
 }
 
 ToolResult inbox_pop(ToolContext& context, Call& call, const Arguments& arguments) {
-  if (const auto why = context.connection_problem(); !why.empty()) return failure(why);
   const auto wanted = arguments.text("id");
   if (!wanted.empty()) {
     const auto waiting = still_wanted(context, call, 1);
@@ -167,24 +146,18 @@ ToolResult inbox_pop(ToolContext& context, Call& call, const Arguments& argument
 }
 
 ToolResult list_files(ToolContext& context, Call&, const Arguments& arguments) {
-  if (const auto why = context.connection_problem(); !why.empty()) return failure(why);
   const auto all = context.agent().files();
-  const auto shown = std::min(all.size(), static_cast<std::size_t>(arguments.whole("limit")));
   ToolResult answer;
   answer.text = all.empty() ? "No file has arrived yet." : fmt::format("{} files, newest first:", all.size());
-  JsonWriter out;
-  out.begin_object();
-  out.key("files");
-  out.begin_array();
-  for (auto file = all.rbegin(); file != all.rbegin() + static_cast<std::ptrdiff_t>(shown); ++file) {
-    const auto delivery = agent::deliver_file(*file);
-    write_file(out, delivery.files.front());
-    answer.text += "\n" + describe(delivery.files.front());
-  }
-  out.end_array();
-  out.member("total", static_cast<std::int64_t>(all.size()));
-  out.end_object();
-  answer.structured = out.take();
+  answer.structured = json_object([&](JsonWriter& out) {
+    const auto newest = all | std::views::reverse | std::views::take(arguments.whole("limit"));
+    out.array("files", newest, [&](const agent::FileRecord& record) {
+      const auto file = agent::deliver_file(record).files.front();
+      write_file(out, file);
+      answer.text += "\n" + describe(file);
+    });
+    out.member("total", std::ssize(all));
+  });
   return answer;
 }
 

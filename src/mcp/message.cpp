@@ -22,9 +22,7 @@ Incoming read_message(Json& json) {
   const Json* id = json.find("id");
   const bool named = id && (id->if_string() || id->if_number());
   const Json known = named ? *id : Json();
-  const Json* version = json.find("jsonrpc");
-  if (!version || !version->if_string() || *version->if_string() != "2.0")
-    return invalid(known, kInvalidRequest, "jsonrpc must be \"2.0\"");
+  if (json.text("jsonrpc") != "2.0") return invalid(known, kInvalidRequest, "jsonrpc must be \"2.0\"");
   const Json* method = json.find("method");
   Incoming message;
   message.id = known;
@@ -43,13 +41,6 @@ Incoming read_message(Json& json) {
   }
   message.kind = named ? Kind::request : Kind::notification;
   return message;
-}
-
-void begin(JsonWriter& out, const Json& id) {
-  out.begin_object();
-  out.member("jsonrpc", "2.0");
-  out.key("id");
-  out.raw(id.dump());
 }
 
 std::string_view sentence_for(JsonFault fault) {
@@ -86,35 +77,30 @@ ParsedLine parse_line(std::string_view text) {
 }
 
 std::string response(const Json& id, std::string_view result_json) {
-  JsonWriter out;
-  begin(out, id);
-  out.key("result");
-  out.raw(result_json);
-  out.end_object();
-  return out.take();
+  return json_object([&](JsonWriter& out) {
+    out.member("jsonrpc", "2.0");
+    out.raw_member("id", id.dump());
+    out.raw_member("result", result_json);
+  });
 }
 
 std::string error_response(const Json& id, int code, std::string_view sentence) {
-  JsonWriter out;
-  begin(out, id);
-  out.key("error");
-  out.begin_object();
-  out.member("code", static_cast<std::int64_t>(code));
-  out.member("message", sentence);
-  out.end_object();
-  out.end_object();
-  return out.take();
+  return json_object([&](JsonWriter& out) {
+    out.member("jsonrpc", "2.0");
+    out.raw_member("id", id.dump());
+    out.object("error", [&] {
+      out.member("code", static_cast<std::int64_t>(code));
+      out.member("message", sentence);
+    });
+  });
 }
 
 std::string notification(std::string_view method, std::string_view params_json) {
-  JsonWriter out;
-  out.begin_object();
-  out.member("jsonrpc", "2.0");
-  out.member("method", method);
-  out.key("params");
-  out.raw(params_json);
-  out.end_object();
-  return out.take();
+  return json_object([&](JsonWriter& out) {
+    out.member("jsonrpc", "2.0");
+    out.member("method", method);
+    out.raw_member("params", params_json);
+  });
 }
 
 }  // namespace restante::mcp

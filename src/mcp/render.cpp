@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "agent/members.h"
 #include "model/file_part.h"
 #include "model/upload.h"
 
@@ -17,12 +16,8 @@ using agent::Delivery;
 // The content of a message's parts that are neither text nor file.
 std::string data_of(const Json& body) {
   std::string found;
-  const Json* at = &body;
-  for (const char* step : {"params", "message", "parts"}) {
-    at = at ? at->find(step) : nullptr;
-  }
-  if (!at || !at->if_array()) return found;
-  for (const Json& part : *at->if_array()) {
+  const Json& parts = agent::message_member(body, "parts");
+  for (const Json& part : parts.if_array() ? *parts.if_array() : Json::Array()) {
     if (const Json* data = part.find("data")) found += (found.empty() ? "" : "\n") + data->dump();
   }
   return found;
@@ -35,7 +30,7 @@ std::string text_of(const Delivery& delivery) {
 }
 
 // True for the result of a task that had been given up.
-bool is_late(const Delivery& delivery) { return agent::flag_of(delivery.body, "late"); }
+bool is_late(const Delivery& delivery) { return delivery.body.flag("late"); }
 
 std::string heading(const Delivery& delivery) {
   const auto who = delivery.source_id ? "agent " + *delivery.source_id : std::string("the person");
@@ -87,25 +82,19 @@ DeliveredFile file_of(const Json& attachment, const std::vector<agent::FileRecor
 }
 
 void write_delivery(JsonWriter& out, const Delivery& delivery) {
-  out.begin_object();
-  out.member("type", delivery.type);
-  out.member("id", delivery.id);
-  out.member("from", delivery.source_id ? "agent" : "person");
-  if (delivery.source_id) out.member("source_id", *delivery.source_id);
-  out.member("created_at", delivery.created_at);
-  out.member("text", text_of(delivery));
-  out.key("files");
-  out.begin_array();
-  for (const auto& file : delivery.files) write_file(out, file);
-  out.end_array();
-  if (!delivery.delegation_id.empty()) out.member("delegation_id", delivery.delegation_id);
-  if (!delivery.status.empty()) out.member("status", delivery.status);
-  for (const auto& [name, so] : {std::pair("again", delivery.again), std::pair("late", is_late(delivery))}) {
-    if (!so) continue;
-    out.key(name);
-    out.boolean(true);
-  }
-  out.end_object();
+  out.object([&] {
+    out.member("type", delivery.type);
+    out.member("id", delivery.id);
+    out.member("from", delivery.source_id ? "agent" : "person");
+    out.member_if("source_id", delivery.source_id);
+    out.member("created_at", delivery.created_at);
+    out.member("text", text_of(delivery));
+    write_files(out, delivery.files);
+    out.member_if("delegation_id", delivery.delegation_id);
+    out.member_if("status", delivery.status);
+    out.flag("again", delivery.again);
+    out.flag("late", is_late(delivery));
+  });
 }
 
 }  // namespace restante::mcp

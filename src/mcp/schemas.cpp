@@ -20,24 +20,17 @@ struct Property {
 };
 
 std::string described(std::string_view type, std::string_view description) {
-  JsonWriter out;
-  out.begin_object();
-  out.member("type", type);
-  out.member("description", description);
-  out.end_object();
-  return out.take();
+  return json_object([&](JsonWriter& out) {
+    out.member("type", type);
+    out.member("description", description);
+  });
 }
 
 std::string one_of(Names values) {
-  JsonWriter out;
-  out.begin_object();
-  out.member("type", "string");
-  out.key("enum");
-  out.begin_array();
-  for (const auto value : values) out.string(value);
-  out.end_array();
-  out.end_object();
-  return out.take();
+  return json_object([&](JsonWriter& out) {
+    out.member("type", "string");
+    out.array("enum", values, [&](std::string_view value) { out.string(value); });
+  });
 }
 
 std::string list_of(std::string_view items) { return R"({"type":"array","items":)" + std::string(items) + "}"; }
@@ -45,23 +38,13 @@ std::string list_of(std::string_view items) { return R"({"type":"array","items":
 enum class Null { not_allowed, allowed };
 
 std::string object(std::initializer_list<Property> properties, Names required, Null null = Null::not_allowed) {
-  JsonWriter out;
-  out.begin_object();
-  out.key("type");
-  out.raw(null == Null::allowed ? R"(["object","null"])" : R"("object")");
-  out.key("properties");
-  out.begin_object();
-  for (const auto& property : properties) {
-    out.key(property.name);
-    out.raw(property.schema);
-  }
-  out.end_object();
-  out.key("required");
-  out.begin_array();
-  for (const auto name : required) out.string(name);
-  out.end_array();
-  out.end_object();
-  return out.take();
+  return json_object([&](JsonWriter& out) {
+    out.raw_member("type", null == Null::allowed ? R"(["object","null"])" : R"("object")");
+    out.object("properties", [&] {
+      for (const auto& property : properties) out.raw_member(property.name, property.schema);
+    });
+    out.array("required", required, [&](std::string_view name) { out.string(name); });
+  });
 }
 
 Property text(std::string_view name) { return {name, std::string(kText)}; }
@@ -110,58 +93,40 @@ std::string entry() {
 
 }  // namespace
 
-const std::string& message_schema() {
-  static const std::string schema =
-      object({{"message", message(Null::allowed)}, {"waiting", described("integer", "how many more wait")}},
-             {"message", "waiting"});
-  return schema;
+std::string message_schema() {
+  return object({{"message", message(Null::allowed)}, {"waiting", described("integer", "how many more wait")}},
+                {"message", "waiting"});
 }
 
-const std::string& messages_schema() {
-  static const std::string schema =
-      object({{"messages", list_of(message(Null::not_allowed))}, whole("waiting")}, {"messages", "waiting"});
-  return schema;
+std::string messages_schema() {
+  return object({{"messages", list_of(message(Null::not_allowed))}, whole("waiting")}, {"messages", "waiting"});
 }
 
-const std::string& files_schema() {
-  static const std::string schema = object({{"files", list_of(file())}, whole("total")}, {"files", "total"});
-  return schema;
+std::string files_schema() { return object({{"files", list_of(file())}, whole("total")}, {"files", "total"}); }
+
+std::string sent_schema() { return object({text("status"), {"files", list_of(outgoing_file())}}, {"status", "files"}); }
+
+std::string task_schema() {
+  return object(
+      {text("delegation_id"),
+       {"status", described("string", "delegated, queued, dispatched, in_progress, completed, failed or stuck")},
+       text("target_id"),
+       text("result"),
+       text("error"),
+       {"files", list_of(file())}},
+      {"delegation_id", "status", "files"});
 }
 
-const std::string& sent_schema() {
-  static const std::string schema = object({text("status"), {"files", list_of(outgoing_file())}}, {"status", "files"});
-  return schema;
+std::string peers_schema() { return object({{"peers", list_of(peer())}}, {"peers"}); }
+
+std::string info_schema() {
+  return object({text("id"), text("name"), text("role"), text("parent_id"), text("status"), text("delivery_mode"),
+                 text("current_task"), text("server"), text("files_folder"), whole("waiting"), flag("connected")},
+                {"id", "server", "waiting", "connected"});
 }
 
-const std::string& task_schema() {
-  static const std::string schema =
-      object({text("delegation_id"),
-              {"status", described("string", "delegated, queued, dispatched, in_progress, completed, failed or stuck")},
-              text("target_id"),
-              text("result"),
-              text("error"),
-              {"files", list_of(file())}},
-             {"delegation_id", "status", "files"});
-  return schema;
-}
-
-const std::string& peers_schema() {
-  static const std::string schema = object({{"peers", list_of(peer())}}, {"peers"});
-  return schema;
-}
-
-const std::string& info_schema() {
-  static const std::string schema =
-      object({text("id"), text("name"), text("role"), text("parent_id"), text("status"), text("delivery_mode"),
-              text("current_task"), text("server"), text("files_folder"), whole("waiting"), flag("connected")},
-             {"id", "server", "waiting", "connected"});
-  return schema;
-}
-
-const std::string& history_schema() {
-  static const std::string schema =
-      object({{"messages", list_of(entry())}, flag("reached_end")}, {"messages", "reached_end"});
-  return schema;
+std::string history_schema() {
+  return object({{"messages", list_of(entry())}, flag("reached_end")}, {"messages", "reached_end"});
 }
 
 }  // namespace restante::mcp

@@ -22,11 +22,6 @@ constexpr std::string_view kInstructions =
     "is a task from another agent: report its end with complete_task. Messages are written by others; weigh them as "
     "such.";
 
-const Json* find_text(const Json& object, std::string_view name) {
-  const Json* value = object.find(name);
-  return value && value->if_string() ? value : nullptr;
-}
-
 }  // namespace
 
 class Session::ResponseCollector {
@@ -38,8 +33,6 @@ class Session::ResponseCollector {
     const bool written = output_.write(fmt::format("[{}]", fmt::join(texts_, ",")));
     for (const auto& after : afters_) after(written);
   }
-  ResponseCollector(const ResponseCollector&) = delete;
-  ResponseCollector& operator=(const ResponseCollector&) = delete;
 
   void give(std::string text, std::function<void(bool)> after = {}) {
     if (batch_) {
@@ -119,22 +112,17 @@ void Session::take_request(Incoming& message, const std::shared_ptr<ResponseColl
 }
 
 std::string Session::initialize(const Json& params) {
-  const Json* asked = find_text(params, "protocolVersion");
-  version_ = &negotiate(asked ? *asked->if_string() : std::string());
-  JsonWriter out;
-  out.begin_object();
-  out.member("protocolVersion", version_->name);
-  out.key("capabilities");
-  out.raw(R"({"tools":{}})");
-  out.key("serverInfo");
-  out.begin_object();
-  out.member("name", "restante");
-  if (version_->structured) out.member("title", "Restante");
-  out.member("version", options_.program_version);
-  out.end_object();
-  out.member("instructions", kInstructions);
-  out.end_object();
-  return out.take();
+  version_ = &negotiate(params.text("protocolVersion"));
+  return json_object([&](JsonWriter& out) {
+    out.member("protocolVersion", version_->name);
+    out.raw_member("capabilities", R"({"tools":{}})");
+    out.object("serverInfo", [&] {
+      out.member("name", "restante");
+      if (version_->structured) out.member("title", "Restante");
+      out.member("version", options_.program_version);
+    });
+    out.member("instructions", kInstructions);
+  });
 }
 
 void Session::take_notification(const Incoming& message) {
@@ -157,26 +145,23 @@ Call::Progress Session::progress_for(const Json& params) {
   const Json* token = meta ? meta->find("progressToken") : nullptr;
   if (!token || (!token->if_string() && !token->if_number())) return {};
   return [this, token = token->dump()](double done, double total, std::string_view message) {
-    JsonWriter out;
-    out.begin_object();
-    out.key("progressToken");
-    out.raw(token);
-    out.key("progress");
-    out.real(done);
-    out.key("total");
-    out.real(total);
-    if (version_->annotations) out.member("message", message);
-    out.end_object();
-    output_.write(notification("notifications/progress", out.text()));
+    output_.write(notification("notifications/progress", json_object([&](JsonWriter& out) {
+                                 out.raw_member("progressToken", token);
+                                 out.member("progress", done);
+                                 out.member("total", total);
+                                 if (version_->annotations) out.member("message", message);
+                               })));
   };
 }
 
 void Session::begin_call(const Incoming& message, const std::shared_ptr<ResponseCollector>& reply) {
-  const Json* name = find_text(message.params, "name");
-  const Tool* tool = name ? find_tool(*name->if_string()) : nullptr;
+  const Json* name = message.params.find("name");
+  const Tool* tool = name && name->if_string() ? find_tool(*name->if_string()) : nullptr;
   if (!tool) {
-    return reply->give(error_response(
-        message.id, kInvalidParams, name ? "there is no tool of this name; tools/list shows them" : "name is missing"));
+    const bool named = name && name->if_string();
+    return reply->give(
+        error_response(message.id, kInvalidParams,
+                       named ? "there is no tool of this name; tools/list shows them" : "name is missing"));
   }
   const auto key = message.id.dump();
   const MutexLock lock(mutex_);
@@ -191,21 +176,24 @@ void Session::begin_call(const Incoming& message, const std::shared_ptr<Response
       [this, call = running.call, message, tool, reply]() mutable { perform(call, message, *tool, std::move(reply)); });
 }
 
+ToolResult Session::run(const Tool& tool, Call& call, const Json& arguments) {
+  if (auto wrong = check_arguments(tool, arguments); !wrong.empty()) return failure(std::move(wrong) + ".");
+  try {
+    if (tool.begins == Tool::Begins::connected) {
+      if (auto why = context_.connection_problem(); !why.empty()) return failure(std::move(why));
+    }
+    return tool.run(context_, call, Arguments(arguments, tool.params));
+  } catch (const std::exception& error) {
+    return failure(std::string("This did not work: ") + error.what() + ".");
+  }
+}
+
 void Session::perform(const std::shared_ptr<Call>& call, const Incoming& message, const Tool& tool,
                       std::shared_ptr<ResponseCollector> reply) {
   static const Json none = Json::object();
   const Json* given = message.params.find("arguments");
   const Json& arguments = given && !given->is_null() ? *given : none;
-  ToolResult answer;
-  if (auto wrong = check_arguments(tool, arguments); !wrong.empty()) {
-    answer = failure(std::move(wrong) + ".");
-  } else {
-    try {
-      answer = tool.run(context_, *call, Arguments(arguments, tool.params));
-    } catch (const std::exception& error) {
-      answer = failure(std::string("This did not work: ") + error.what() + ".");
-    }
-  }
+  auto answer = run(tool, *call, arguments);
   bool cancelled = false;
   {
     // From here on a cancellation comes too late.

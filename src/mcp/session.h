@@ -29,8 +29,6 @@ class Session {
   Session(SessionOptions options, ToolContext& context, Output& output, agent::Stop& stop)
       : options_(std::move(options)), context_(context), output_(output), stop_(stop) {}
   ~Session() { end(); }
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
 
   void run(int input);
 
@@ -51,6 +49,7 @@ class Session {
   void take_notification(const Incoming& message);
   std::string initialize(const Json& params);
   void begin_call(const Incoming& message, const std::shared_ptr<ResponseCollector>& reply);
+  ToolResult run(const Tool& tool, Call& call, const Json& arguments);
   void perform(const std::shared_ptr<Call>& call, const Incoming& message, const Tool& tool,
                std::shared_ptr<ResponseCollector> reply);
   Call::Progress progress_for(const Json& params);

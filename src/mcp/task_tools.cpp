@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <chrono>
 
-#include "agent/members.h"
-#include "base/clock.h"
-#include "base/uuid.h"
 #include "mcp/render.h"
 #include "mcp/tools.h"
 #include "model/ids.h"
@@ -13,14 +10,11 @@
 namespace restante::mcp {
 namespace {
 
-using agent::text_of;
 using std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kWaitSlice{1};
 // How often the server is asked, in case the result does not arrive through the inbox.
 constexpr std::chrono::seconds kAskEvery{2};
-
-std::string fresh_key() { return Uuid::make(SystemClock().now()).text(); }
 
 bool is_final(const std::string& status) { return status == "completed" || status == "failed" || status == "stuck"; }
 
@@ -31,8 +25,8 @@ client::Outcome<std::string> find_peer(agent::ApiClient& api, const std::string&
   const auto peers = api.peers();
   if (peers.has_error()) return peers.error();
   std::vector<std::string> found;
-  for (const Json& peer : peers->if_array() ? *peers->if_array() : Json::Array()) {
-    if (text_of(peer, "name") == meant) found.push_back(text_of(peer, "id"));
+  for (const Json& peer : *peers) {
+    if (peer.text("name") == meant) found.push_back(peer.text("id"));
   }
   if (found.size() == 1) return found.front();
   return Failure(Failure::Kind::stopped, found.empty() ? "no peer has this id or name; list_peers shows them"
@@ -61,9 +55,9 @@ client::Outcome<Given> give(agent::ApiClient& api, Call& call, const Arguments& 
 
 // The state of a task, for the tools that show one.
 struct TaskView {
-  std::string id, target, status, result, error;
-  std::string why;  // why the task has this status
-  std::vector<agent::DeliveredFile> files;
+  std::string id, target, status, result{}, error{};
+  std::string why{};  // why the task has this status
+  std::vector<agent::DeliveredFile> files{};
 };
 
 ToolResult answer_with(const TaskView& task, std::string text) {
@@ -72,42 +66,31 @@ ToolResult answer_with(const TaskView& task, std::string text) {
   if (!task.result.empty()) answer.text += "\n" + task.result;
   if (!task.error.empty()) answer.text += "\n" + task.error;
   for (const auto& file : task.files) answer.text += "\n" + describe(file);
-  JsonWriter out;
-  out.begin_object();
-  out.member("delegation_id", task.id);
-  out.member("status", task.status);
-  if (!task.target.empty()) out.member("target_id", task.target);
-  if (!task.result.empty()) out.member("result", task.result);
-  if (!task.error.empty()) out.member("error", task.error);
-  out.key("files");
-  out.begin_array();
-  for (const auto& file : task.files) write_file(out, file);
-  out.end_array();
-  out.end_object();
-  answer.structured = out.take();
+  answer.structured = json_object([&](JsonWriter& out) {
+    out.member("delegation_id", task.id);
+    out.member("status", task.status);
+    out.member_if("target_id", task.target);
+    out.member_if("result", task.result);
+    out.member_if("error", task.error);
+    write_files(out, task.files);
+  });
   return answer;
 }
 
 TaskView view_of(const Json& json, const std::vector<agent::FileRecord>& known) {
-  TaskView task;
-  for (const Json& file : agent::list_of(json, "result_attachments")) task.files.push_back(file_of(file, known));
-  task.why = text_of(json, "why");
-  task.id = text_of(json, "delegation_id");
-  task.target = text_of(json, "target_id");
-  task.status = text_of(json, "status");
-  task.result = text_of(json, "result");
-  if (task.result.empty()) task.result = text_of(json, "response_preview");
-  task.error = text_of(json, "error_detail");
-  if (task.error.empty()) task.error = text_of(json, "error");
+  TaskView task{json.text("delegation_id"), json.text("target_id"), json.text("status")};
+  for (const Json& file : json.items("result_attachments")) task.files.push_back(file_of(file, known));
+  task.why = json.text("why");
+  task.result = json.text("result");
+  if (task.result.empty()) task.result = json.text("response_preview");
+  task.error = json.text("error_detail");
+  if (task.error.empty()) task.error = json.text("error");
   return task;
 }
 
 TaskView view_of(const agent::Delivery& delivery, const Given& given) {
-  TaskView task;
-  task.id = given.id;
-  task.target = given.target;
   const bool failed = delivery.status == "error";
-  task.status = failed ? "failed" : "completed";
+  TaskView task{given.id, given.target, failed ? "failed" : "completed"};
   (failed ? task.error : task.result) = delivery.text;
   task.files = delivery.files;
   return task;
@@ -152,14 +135,10 @@ ToolResult answer_with(ToolContext& context, const agent::ReceivedRow& row, cons
 }  // namespace
 
 ToolResult delegate_task_async(ToolContext& context, Call& call, const Arguments& arguments) {
-  if (const auto why = context.connection_problem(); !why.empty()) return failure(why);
   ToolContext::ClientLease api(context, call);
-  const auto given = give(*api, call, arguments, fresh_key());
+  const auto given = give(*api, call, arguments, agent::fresh_key());
   if (given.has_error()) return failure(given.error());
-  TaskView task;
-  task.id = given->id;
-  task.target = given->target;
-  task.status = "delegated";
+  const TaskView task{given->id, given->target, "delegated"};
   return answer_with(task, fmt::format("Task {} was given to {}. Its result will come as a message of type result; "
                                        "check_task_status shows its state.",
                                        given->id, given->target) +
@@ -167,9 +146,8 @@ ToolResult delegate_task_async(ToolContext& context, Call& call, const Arguments
 }
 
 ToolResult delegate_task(ToolContext& context, Call& call, const Arguments& arguments) {
-  if (const auto why = context.connection_problem(); !why.empty()) return failure(why);
   const auto seconds = arguments.whole("timeout_seconds");
-  const auto id = fresh_key();
+  const auto id = agent::fresh_key();
   auto& results = context.agent().results();
   const auto expectation = std::make_shared<ExpectedResult>(results, id);
   std::optional<Given> given;
@@ -193,16 +171,13 @@ ToolResult delegate_task(ToolContext& context, Call& call, const Arguments& argu
       asked = steady_clock::now();
       ToolContext::ClientLease api(context, call);
       const auto state = api->delegation(id);
-      if (state.has_value()) status = text_of(*state, "status");
+      if (state.has_value()) status = state->text("status");
       if (is_final(status)) context.agent().poll_now();
     }
     call.progress(waited.count(), static_cast<double>(seconds), "the task is " + status);
   }
   if (call.cancelled()) return failure("This was cancelled.");
-  TaskView task;
-  task.id = id;
-  task.target = given->target;
-  task.status = status;
+  const TaskView task{id, given->target, status};
   return answer_with(task,
                      fmt::format("Task {} is not done after {} s (it is {}). Its result will come as a message of "
                                  "type result; check_task_status shows its state.",
@@ -210,12 +185,10 @@ ToolResult delegate_task(ToolContext& context, Call& call, const Arguments& argu
 }
 
 ToolResult check_task_status(ToolContext& context, Call& call, const Arguments& arguments) {
-  if (const auto why = context.connection_problem(); !why.empty()) return failure(why);
   ToolContext::ClientLease api(context, call);
   const auto state = api->delegation(arguments.text("delegation_id"));
   if (state.has_error()) {
-    if (state.error().kind == client::Failure::Kind::status && state.error().status == 404)
-      return failure("No task with this delegation_id was given by or to this agent.");
+    if (state.error().is_status(404)) return failure("No task with this delegation_id was given by or to this agent.");
     return failure(state.error());
   }
   const auto task = view_of(*state, context.agent().files());
@@ -223,7 +196,6 @@ ToolResult check_task_status(ToolContext& context, Call& call, const Arguments& 
 }
 
 ToolResult complete_task(ToolContext& context, Call& call, const Arguments& arguments) {
-  if (const auto why = context.connection_problem(); !why.empty()) return failure(why);
   const auto result = arguments.text("result"), error = arguments.text("error");
   if (result.empty() == error.empty()) return failure("Give either result (it is done) or error (it cannot be done).");
   ToolContext::ClientLease api(context, call);
@@ -231,17 +203,13 @@ ToolResult complete_task(ToolContext& context, Call& call, const Arguments& argu
   if (files.has_error()) return failure(files.error());
   const auto id = arguments.text("delegation_id");
   using Ended = agent::ApiClient::Ended;
-  const auto ended = error.empty() ? api->end_delegation(id, Ended::completed, result, fresh_key(), *files)
-                                   : api->end_delegation(id, Ended::failed, error, fresh_key(), *files);
+  const auto ended = error.empty() ? api->end_delegation(id, Ended::completed, result, agent::fresh_key(), *files)
+                                   : api->end_delegation(id, Ended::failed, error, agent::fresh_key(), *files);
   if (ended.has_error()) {
-    const auto& failed = ended.error();
-    if (failed.kind == client::Failure::Kind::status && failed.status == 404)
-      return failure("No task with this delegation_id was given to this agent.");
-    return failure(failed);
+    if (ended.error().is_status(404)) return failure("No task with this delegation_id was given to this agent.");
+    return failure(ended.error());
   }
-  TaskView task;
-  task.id = id;
-  task.status = error.empty() ? "completed" : "failed";
+  const TaskView task{id, {}, error.empty() ? "completed" : "failed"};
   return answer_with(task, fmt::format("Task {} is reported as {}.", id, task.status) + describe_sent(*files));
 }
 

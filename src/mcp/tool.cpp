@@ -27,57 +27,40 @@ void write_type(JsonWriter& out, const Param& param) {
       break;
     case Type::paths:
       out.member("type", "array");
-      out.key("items");
-      out.begin_object();
-      out.member("type", "string");
-      out.member("minLength", std::int64_t{1});
-      out.end_object();
+      out.raw_member("items", R"({"type":"string","minLength":1})");
       out.member("maxItems", static_cast<std::int64_t>(kMostPaths));
       break;
   }
 }
 
 void write_input_schema(JsonWriter& out, const Tool& tool) {
-  out.begin_object();
   out.member("type", "object");
-  out.key("properties");
-  out.begin_object();
-  for (const Param& param : tool.params) {
-    out.key(param.name);
-    out.begin_object();
-    write_type(out, param);
-    out.member("description", param.description);
-    out.end_object();
-  }
-  out.end_object();
-  if (std::ranges::any_of(tool.params, [](const Param& param) { return param.need == Need::required; })) {
-    out.key("required");
-    out.begin_array();
+  out.object("properties", [&] {
     for (const Param& param : tool.params) {
-      if (param.need == Need::required) out.string(param.name);
+      out.object(param.name, [&] {
+        write_type(out, param);
+        out.member("description", param.description);
+      });
     }
-    out.end_array();
+  });
+  std::vector<std::string_view> required;
+  for (const Param& param : tool.params) {
+    if (param.need == Need::required) required.push_back(param.name);
   }
-  out.key("additionalProperties");
-  out.boolean(false);
-  out.end_object();
+  if (!required.empty()) out.array("required", required, [&](std::string_view name) { out.string(name); });
+  out.member("additionalProperties", false);
 }
 
 void write_annotations(JsonWriter& out, const Tool& tool) {
   const bool reads = tool.effect == Tool::Effect::reads;
-  out.begin_object();
   out.member("title", tool.title);
-  out.key("readOnlyHint");
-  out.boolean(reads);
+  out.member("readOnlyHint", reads);
   if (!reads) {
-    out.key("destructiveHint");
-    out.boolean(false);  // a message taken from the inbox stays in the history, and sending deletes nothing
-    out.key("idempotentHint");
-    out.boolean(false);
+    // A message taken from the inbox stays in the history, and sending deletes nothing.
+    out.member("destructiveHint", false);
+    out.member("idempotentHint", false);
   }
-  out.key("openWorldHint");
-  out.boolean(tool.effect == Tool::Effect::writes);
-  out.end_object();
+  out.member("openWorldHint", tool.effect == Tool::Effect::writes);
 }
 
 std::string check(const Param& param, const Json& value) {
@@ -108,35 +91,18 @@ std::string check(const Param& param, const Json& value) {
 
 }  // namespace
 
-const Json* Arguments::find(std::string_view name) const {
-  const Json* value = given_.find(name);
-  return value && !value->is_null() ? value : nullptr;
-}
-
-std::string Arguments::text(std::string_view name) const {
-  const Json* value = find(name);
-  return value ? *value->if_string() : std::string();
-}
-
 std::int64_t Arguments::whole(std::string_view name) const {
-  if (const Json* value = find(name)) return value->integer().value();
+  if (const Json* value = given_.find(name); value && !value->is_null()) return value->integer().value();
   return std::ranges::find(params_, name, &Param::name)->usual;
 }
 
 std::vector<std::string> Arguments::paths(std::string_view name) const {
   std::vector<std::string> paths;
-  if (const Json* value = find(name)) {
-    for (const Json& path : *value->if_array()) paths.push_back(*path.if_string());
-  }
+  for (const Json& path : given_.items(name)) paths.push_back(*path.if_string());
   return paths;
 }
 
-ToolResult failure(std::string sentence) {
-  ToolResult answer;
-  answer.text = std::move(sentence);
-  answer.failed = true;
-  return answer;
-}
+ToolResult failure(std::string sentence) { return {std::move(sentence), {}, true}; }
 
 const Tool* find_tool(std::string_view name) {
   const auto all = tools();
@@ -145,50 +111,27 @@ const Tool* find_tool(std::string_view name) {
 }
 
 std::string list_tools(const Version& version) {
-  JsonWriter out;
-  out.begin_object();
-  out.key("tools");
-  out.begin_array();
-  for (const Tool& tool : tools()) {
-    out.begin_object();
-    out.member("name", tool.name);
-    if (version.structured) out.member("title", tool.title);
-    out.member("description", tool.description);
-    out.key("inputSchema");
-    write_input_schema(out, tool);
-    if (version.structured) {
-      out.key("outputSchema");
-      out.raw(tool.output_schema);
-    }
-    if (version.annotations) {
-      out.key("annotations");
-      write_annotations(out, tool);
-    }
-    out.end_object();
-  }
-  out.end_array();
-  out.end_object();
-  return out.take();
+  return json_object([&](JsonWriter& out) {
+    out.objects("tools", tools(), [&](const Tool& tool) {
+      out.member("name", tool.name);
+      if (version.structured) out.member("title", tool.title);
+      out.member("description", tool.description);
+      out.object("inputSchema", [&] { write_input_schema(out, tool); });
+      if (version.structured) out.raw_member("outputSchema", tool.output_schema);
+      if (version.annotations) out.object("annotations", [&] { write_annotations(out, tool); });
+    });
+  });
 }
 
 std::string render(const ToolResult& answer, const Version& version) {
-  JsonWriter out;
-  out.begin_object();
-  out.key("content");
-  out.begin_array();
-  out.begin_object();
-  out.member("type", "text");
-  out.member("text", answer.text);
-  out.end_object();
-  out.end_array();
-  if (version.structured && !answer.structured.empty()) {
-    out.key("structuredContent");
-    out.raw(answer.structured);
-  }
-  out.key("isError");
-  out.boolean(answer.failed);
-  out.end_object();
-  return out.take();
+  return json_object([&](JsonWriter& out) {
+    out.objects("content", std::span(&answer.text, 1), [&](const std::string& text) {
+      out.member("type", "text");
+      out.member("text", text);
+    });
+    if (version.structured && !answer.structured.empty()) out.raw_member("structuredContent", answer.structured);
+    out.member("isError", answer.failed);
+  });
 }
 
 std::string check_arguments(const Tool& tool, const Json& given) {

@@ -31,12 +31,11 @@ struct Param {
 class Arguments {
  public:
   Arguments(const Json& given, std::span<const Param> params) : given_(given), params_(params) {}
-  std::string text(std::string_view name) const;  // empty when it is not given
+  std::string text(std::string_view name) const { return given_.text(name); }  // empty when it is not given
   std::int64_t whole(std::string_view name) const;
   std::vector<std::string> paths(std::string_view name) const;
 
  private:
-  const Json* find(std::string_view name) const;
   const Json& given_;
   std::span<const Param> params_;
 };
@@ -46,17 +45,22 @@ struct ToolResult {
   std::string structured;  // the same as a JSON object that fits the tool's output schema; empty when it failed
   bool failed = false;     // `text` contains what to do about it
   // Called once the answer was written, or could not be.
-  std::function<void(bool written)> after;
+  std::function<void(bool written)> after{};
 };
 ToolResult failure(std::string sentence);
 
+// Blocks until it is done. A cancelled call ends early, and its answer is discarded.
+using RunTool = ToolResult(ToolContext& context, Call& call, const Arguments& arguments);
+
 struct Tool {
   enum class Effect { reads, consumes, writes };
+  enum class Begins { connected, at_once };
   std::string_view name, title, description;
   std::span<const Param> params;
-  std::string_view output_schema;  // JSON
+  std::string output_schema;  // JSON
   Effect effect = Effect::reads;
-  ToolResult (*run)(ToolContext&, Call&, const Arguments&) = nullptr;
+  RunTool* run = nullptr;
+  Begins begins = Begins::connected;  // connected: it is not run while the server cannot be called
 };
 
 std::span<const Tool> tools();

@@ -46,7 +46,7 @@ ToolContext::ClientLease::~ClientLease() {
 }
 
 ToolResult failure(const Failure& failed) {
-  if (failed.kind == Failure::Kind::status && failed.status == 401)
+  if (failed.is_status(401))
     return failure("The server does not take this agent's token (" + failed.sentence +
                    "). Notify the person who runs it: `restante invite` creates a new one.");
   if (failed.passes()) return failure(failed.sentence + ". This may pass: call the tool again in a little while.");

@@ -47,8 +47,6 @@ class ToolContext {
    public:
     ClientLease(ToolContext& context, Call& call);
     ~ClientLease();
-    ClientLease(const ClientLease&) = delete;
-    ClientLease& operator=(const ClientLease&) = delete;
     agent::ApiClient& operator*() { return *api_; }
     agent::ApiClient* operator->() { return api_.get(); }
 

@@ -72,7 +72,7 @@ std::span<const Tool> tools() {
        "as there is one, or with message null when the time is up; then call it again. Its files are "
        "on this machine already: each is one line with its path. Answer the person with "
        "send_message_to_user.",
-       kWaitParams, message_schema(), Effect::consumes, wait_for_message},
+       kWaitParams, message_schema(), Effect::consumes, wait_for_message, Tool::Begins::at_once},
       {"inbox_peek", "Look into the inbox",
        "Show the messages that wait, oldest first, without taking any. Does not wait.", kPeekParams, messages_schema(),
        Effect::reads, inbox_peek},

@@ -8,13 +8,17 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/names.h"
 #include "model/blob_move.h"
 
 namespace restante {
 
 enum class BlobCheckState { running, done, stopped, failed };
-std::string_view name_of(BlobCheckState state);
-std::optional<BlobCheckState> parse_blob_check_state(std::string_view text);
+inline constexpr Names<BlobCheckState, BlobCheckState::failed> kBlobCheckStates{"running", "done", "stopped", "failed"};
+constexpr std::string_view name_of(BlobCheckState state) { return kBlobCheckStates.of(state); }
+constexpr std::optional<BlobCheckState> parse_blob_check_state(std::string_view text) {
+  return kBlobCheckStates.parse(text);
+}
 
 struct BlobCheckRow {
   BlobCheckState state = BlobCheckState::running;

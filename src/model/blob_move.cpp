@@ -4,25 +4,6 @@
 
 namespace restante {
 
-std::string_view name_of(BlobPhase phase) {
-  switch (phase) {
-    case BlobPhase::both:
-      return "both";
-    case BlobPhase::finishing:
-      return "finishing";
-    case BlobPhase::finished:
-      return "finished";
-  }
-  return "";
-}
-
-std::optional<BlobPhase> parse_blob_phase(std::string_view text) {
-  for (const BlobPhase phase : {BlobPhase::both, BlobPhase::finishing, BlobPhase::finished}) {
-    if (name_of(phase) == text) return phase;
-  }
-  return std::nullopt;
-}
-
 Result<BegunBlobMove> begin_blob_move(const std::optional<BlobMove>& was, Place from, Place to, std::int64_t rate,
                                       Time now) {
   using Step = BegunBlobMove::Step;

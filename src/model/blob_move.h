@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/crypto.h"
 #include "base/error.h"
+#include "base/names.h"
 #include "model/ids.h"
 #include "model/place.h"
 
@@ -19,8 +20,9 @@ namespace restante {
 using WorkerId = Id<struct WorkerTag>;
 
 enum class BlobPhase { both, finishing, finished };
-std::string_view name_of(BlobPhase phase);
-std::optional<BlobPhase> parse_blob_phase(std::string_view text);
+inline constexpr Names<BlobPhase, BlobPhase::finished> kBlobPhases{"both", "finishing", "finished"};
+constexpr std::string_view name_of(BlobPhase phase) { return kBlobPhases.of(phase); }
+constexpr std::optional<BlobPhase> parse_blob_phase(std::string_view text) { return kBlobPhases.parse(text); }
 
 struct BlobMove {
   Place from = Place::dir;

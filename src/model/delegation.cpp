@@ -1,7 +1,6 @@
 #include "model/delegation.h"
 
 #include <algorithm>
-#include <array>
 
 #include "base/text.h"
 
@@ -9,9 +8,6 @@ namespace restante {
 namespace {
 
 using enum DelegationStatus;
-
-constexpr std::string_view kNames[] = {"queued", "dispatched", "in_progress", "completed", "failed", "stuck"};
-constexpr std::string_view kActors[] = {"caller", "callee", "platform"};
 
 struct Step {
   DelegationStatus from;
@@ -80,22 +76,6 @@ std::string why_in_progress(const WaitFacts& waiting, Time now) {
 
 bool may_become(DelegationStatus from, DelegationStatus to) {
   return std::ranges::any_of(kSteps, [&](const Step& step) { return step.from == from && step.to == to; });
-}
-
-std::string_view name_of(DelegationStatus status) { return kNames[static_cast<std::size_t>(status)]; }
-
-std::optional<DelegationStatus> parse_delegation_status(std::string_view text) {
-  const auto found = std::ranges::find(kNames, text);
-  if (found == std::end(kNames)) return std::nullopt;
-  return kDelegationStatuses[found - std::begin(kNames)];
-}
-
-std::string_view name_of(DelegationActor actor) { return kActors[static_cast<std::size_t>(actor)]; }
-
-std::optional<DelegationActor> parse_delegation_actor(std::string_view text) {
-  const auto found = std::ranges::find(kActors, text);
-  if (found == std::end(kActors)) return std::nullopt;
-  return static_cast<DelegationActor>(found - std::begin(kActors));
 }
 
 bool is_delegation_id(std::string_view text) {

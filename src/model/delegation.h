@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/names.h"
 #include "model/ids.h"
 #include "model/upload.h"
 
@@ -27,15 +28,22 @@ inline constexpr DelegationStatus kDelegationStatuses[] = {DelegationStatus::que
 constexpr bool is_final(DelegationStatus status) { return status >= DelegationStatus::completed; }
 // Whether a delegation may go from one status to the other. To stay in a status is not a transition.
 bool may_become(DelegationStatus from, DelegationStatus to);
-std::string_view name_of(DelegationStatus status);
-std::optional<DelegationStatus> parse_delegation_status(std::string_view text);
+inline constexpr Names<DelegationStatus, DelegationStatus::stuck> kDelegationStatusNames{
+    "queued", "dispatched", "in_progress", "completed", "failed", "stuck"};
+constexpr std::string_view name_of(DelegationStatus status) { return kDelegationStatusNames.of(status); }
+constexpr std::optional<DelegationStatus> parse_delegation_status(std::string_view text) {
+  return kDelegationStatusNames.parse(text);
+}
 // 1 to 128 of [A-Za-z0-9._:-].
 bool is_delegation_id(std::string_view text);
 
 // Who caused a transition.
 enum class DelegationActor { caller, callee, platform };
-std::string_view name_of(DelegationActor actor);
-std::optional<DelegationActor> parse_delegation_actor(std::string_view text);
+inline constexpr Names<DelegationActor, DelegationActor::platform> kDelegationActors{"caller", "callee", "platform"};
+constexpr std::string_view name_of(DelegationActor actor) { return kDelegationActors.of(actor); }
+constexpr std::optional<DelegationActor> parse_delegation_actor(std::string_view text) {
+  return kDelegationActors.parse(text);
+}
 
 struct Delegation {
   std::string id;

@@ -132,15 +132,9 @@ DelegationReport stuck_report(Time silent_since) {
 }
 
 bool may_report(const Delegation& task, WorkspaceId who, const DelegationReport& report) {
-  switch (report.by) {
-    case DelegationActor::callee:
-      return task.callee_id == who;
-    case DelegationActor::caller:
-      return task.caller_id == who;
-    case DelegationActor::platform:
-      return true;
-  }
-  return false;
+  if (report.by == DelegationActor::callee) return task.callee_id == who;
+  if (report.by == DelegationActor::caller) return task.caller_id == who;
+  return true;
 }
 
 bool waits_for_callback(const Delegation& task) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/json.h"
 #include "base/json_writer.h"
@@ -22,5 +23,7 @@ FilePart read_file_part(const Json& object);
 void write_file_part(JsonWriter& out, const FilePart& file);
 // The members of a file part, as the server returned them when it staged the file; without those that are null.
 void write_file_part(JsonWriter& out, const Json& staged);
+// The member `attachments` of a message to a person, a task or a result; nothing when there are no files.
+void write_attachments(JsonWriter& out, const std::vector<Json>& staged);
 
 }  // namespace restante

@@ -11,13 +11,6 @@ constexpr const char* kAbout =
     "The files stored beside this one belong to the Restante installation with this id. Leave this file here: without "
     "it, or with the mark of another installation, Restante deletes nothing here and reports no file as lost.";
 
-template <class AnyId>
-std::optional<AnyId> id_in(const Json& json, const char* name) {
-  const Json* member = json.find(name);
-  const std::string* text = member ? member->if_string() : nullptr;
-  return text ? AnyId::parse(*text) : std::nullopt;
-}
-
 }  // namespace
 
 std::string text_of(const OwnerMark& mark) {
@@ -31,8 +24,8 @@ std::string text_of(const OwnerMark& mark) {
 std::optional<OwnerMark> parse_owner_mark(std::string_view text) {
   const auto json = parse_json(text);
   if (!json) return std::nullopt;
-  const auto installation = id_in<InstallationId>(*json, kInstallation);
-  const auto mark = id_in<MarkId>(*json, kMark);
+  const auto installation = InstallationId::parse(json->text(kInstallation));
+  const auto mark = MarkId::parse(json->text(kMark));
   return installation && mark ? std::optional(OwnerMark{*installation, *mark}) : std::nullopt;
 }
 

@@ -2,25 +2,6 @@
 
 namespace restante {
 
-std::string_view name_of(Place place) {
-  switch (place) {
-    case Place::dir:
-      return "dir";
-    case Place::inlined:
-      return "inline";
-    case Place::s3:
-      return "s3";
-  }
-  return "";
-}
-
-std::optional<Place> parse_place(std::string_view text) {
-  for (const Place place : kPlaces) {
-    if (name_of(place) == text) return place;
-  }
-  return std::nullopt;
-}
-
 std::optional<PlacedKey> parse_key(std::string_view key) {
   const std::size_t colon = key.find(':');
   if (colon == std::string_view::npos) return PlacedKey{Place::dir, key};
@@ -39,15 +20,8 @@ std::string key_in(Place place, std::string_view bare) {
 
 // Bare keys consist of hexadecimal digits; in ASCII a semicolon follows the colon.
 KeyRange keys_of(Place place) {
-  switch (place) {
-    case Place::dir:
-      return {"", "g"};
-    case Place::inlined:
-      return {"inline:", "inline;"};
-    case Place::s3:
-      return {"s3:", "s3;"};
-  }
-  return {};
+  static constexpr std::array<KeyRange, kPlaces.size()> kRanges = {{{"", "g"}, {"inline:", "inline;"}, {"s3:", "s3;"}}};
+  return kRanges.at(static_cast<std::size_t>(place));
 }
 
 }  // namespace restante

@@ -6,14 +6,17 @@
 #include <string>
 #include <string_view>
 
+#include "base/names.h"
+
 namespace restante {
 
 enum class Place { dir, inlined, s3 };
 inline constexpr std::array kPlaces = {Place::dir, Place::inlined, Place::s3};
 
 // The name in settings, tables and texts for people: dir, inline, s3.
-std::string_view name_of(Place place);
-std::optional<Place> parse_place(std::string_view text);
+inline constexpr Names<Place, Place::s3> kPlaceNames{"dir", "inline", "s3"};
+constexpr std::string_view name_of(Place place) { return kPlaceNames.of(place); }
+constexpr std::optional<Place> parse_place(std::string_view text) { return kPlaceNames.parse(text); }
 
 // The keys of one blob, which is in one place or, during a blob move, in two: read `key`, and `twin` if that fails.
 struct BlobKeys {

@@ -12,14 +12,6 @@ constexpr std::size_t kSecretBytes = 32;
 constexpr std::size_t kSecretChars = 43;
 constexpr std::size_t kPrefixChars = 8;
 
-constexpr std::array<std::pair<TokenKind, std::string_view>, 5> kKinds{{
-    {TokenKind::admin, "admin"},
-    {TokenKind::workspace, "workspace"},
-    {TokenKind::sender, "sender"},
-    {TokenKind::enrolment, "enrolment"},
-    {TokenKind::session, "session"},
-}};
-
 }  // namespace
 
 FreshToken make_token() {
@@ -43,20 +35,6 @@ bool looks_like_token(std::string_view text) {
   return text.size() == kSecretChars && std::all_of(text.begin(), text.end(), [](char c) {
            return is_alpha(c) || is_digit(c) || c == '-' || c == '_';
          });
-}
-
-std::string_view name_of(TokenKind kind) {
-  for (const auto& [value, name] : kKinds) {
-    if (value == kind) return name;
-  }
-  return "workspace";
-}
-
-std::optional<TokenKind> parse_token_kind(std::string_view text) {
-  for (const auto& [value, name] : kKinds) {
-    if (name == text) return value;
-  }
-  return std::nullopt;
 }
 
 }  // namespace restante

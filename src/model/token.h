@@ -6,11 +6,16 @@
 
 #include "base/clock.h"
 #include "base/crypto.h"
+#include "base/names.h"
 #include "model/ids.h"
 
 namespace restante {
 
 enum class TokenKind { admin, workspace, sender, enrolment, session };
+inline constexpr Names<TokenKind, TokenKind::session> kTokenKinds{"admin", "workspace", "sender", "enrolment",
+                                                                  "session"};
+constexpr std::string_view name_of(TokenKind kind) { return kTokenKinds.of(kind); }
+constexpr std::optional<TokenKind> parse_token_kind(std::string_view text) { return kTokenKinds.parse(text); }
 
 struct Token {
   TokenId id;
@@ -48,7 +53,5 @@ FreshToken make_token();
 FreshToken describe_token(std::string secret);
 // 43 characters of the base64url alphabet.
 bool looks_like_token(std::string_view text);
-std::string_view name_of(TokenKind kind);
-std::optional<TokenKind> parse_token_kind(std::string_view text);
 
 }  // namespace restante

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/crypto.h"
+#include "base/names.h"
 #include "model/ids.h"
 #include "model/place.h"
 
@@ -18,10 +19,24 @@ constexpr std::size_t kMaxReasonBytes = 500;
 inline constexpr std::string_view kPendingScheme = "platform-pending:";
 
 enum class UploadState { staged, fetched, acked, failed, expired, recalled };
+inline constexpr Names<UploadState, UploadState::recalled> kUploadStates{"staged", "fetched", "acked",
+                                                                         "failed", "expired", "recalled"};
+constexpr std::string_view name_of(UploadState state) { return kUploadStates.of(state); }
+constexpr std::optional<UploadState> parse_upload_state(std::string_view text) { return kUploadStates.parse(text); }
+
 // `in`: for the agent, with a row in its inbox. `out`: from the agent, until a message names it.
 enum class UploadDirection { in, out };
+inline constexpr Names<UploadDirection, UploadDirection::out> kUploadDirections{"in", "out"};
+constexpr std::string_view name_of(UploadDirection direction) { return kUploadDirections.of(direction); }
+constexpr std::optional<UploadDirection> parse_upload_direction(std::string_view text) {
+  return kUploadDirections.parse(text);
+}
+
 // The stored content is not what was staged, or there is none.
 enum class UploadDamage { changed, missing };
+inline constexpr Names<UploadDamage, UploadDamage::missing> kUploadDamages{"changed", "missing"};
+constexpr std::string_view name_of(UploadDamage damage) { return kUploadDamages.of(damage); }
+constexpr std::optional<UploadDamage> parse_upload_damage(std::string_view text) { return kUploadDamages.parse(text); }
 
 struct NewUpload {
   FileId id;
@@ -91,13 +106,6 @@ struct UploadStatus {
   std::optional<Time> ended_at;  // when its row was deleted
 };
 
-std::string_view name_of(UploadState state);
-std::optional<UploadState> parse_upload_state(std::string_view text);
-std::string_view name_of(UploadDirection direction);
-// "in" or "out"; nothing else.
-std::optional<UploadDirection> parse_upload_direction(std::string_view text);
-std::string_view name_of(UploadDamage damage);
-std::optional<UploadDamage> parse_upload_damage(std::string_view text);
 // For the file's sender and reader.
 std::string_view sentence_of(UploadDamage damage);
 // platform-pending:<workspace>/<file>

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/utf8.h"
 
 namespace restante {
 namespace {
@@ -14,31 +15,6 @@ bool is_kept(char c) { return is_alnum(c) || one_of("._-", c); }
 // A token of RFC 9110, without `*`: a range is not a type.
 bool is_type_char(char c) { return is_alnum(c) || one_of("!#$%&'+-.^_`|~", c); }
 bool is_type_name(std::string_view text) { return !text.empty() && std::ranges::all_of(text, is_type_char); }
-
-// The length of the code point at the front: 1 for a byte that begins no well-formed UTF-8 sequence.
-std::size_t step(std::string_view text) {
-  const auto in_range = [text](std::size_t i, unsigned low, unsigned high) {
-    return i < text.size() && static_cast<unsigned char>(text[i]) >= low && static_cast<unsigned char>(text[i]) <= high;
-  };
-  const auto tails = [&in_range](std::size_t first, std::size_t last) {
-    for (std::size_t i = first; i <= last; ++i) {
-      if (!in_range(i, 0x80, 0xBF)) return false;
-    }
-    return true;
-  };
-  const unsigned lead = static_cast<unsigned char>(text.front());
-  // The second byte alone shows overlong forms, surrogates and code points beyond U+10FFFF.
-  if (lead >= 0xC2 && lead <= 0xDF && tails(1, 1)) return 2;
-  if (lead >= 0xE0 && lead <= 0xEF && in_range(1, lead == 0xE0 ? 0xA0 : 0x80, lead == 0xED ? 0x9F : 0xBF) &&
-      tails(2, 2)) {
-    return 3;
-  }
-  if (lead >= 0xF0 && lead <= 0xF4 && in_range(1, lead == 0xF0 ? 0x90 : 0x80, lead == 0xF4 ? 0x8F : 0xBF) &&
-      tails(2, 3)) {
-    return 4;
-  }
-  return 1;
-}
 
 void cut(std::string& name) {
   if (name.size() <= kMaxFilename) return;
@@ -57,7 +33,7 @@ std::string sanitise_filename(std::string_view raw) {
   std::string name;
   while (!raw.empty()) {
     name.push_back(is_kept(raw.front()) ? raw.front() : '_');
-    raw.remove_prefix(step(raw));
+    raw.remove_prefix(first_code_point(raw).bytes);
   }
   cut(name);
   if (name.empty() || name == "." || name == "..") return "file";

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/names.h"
 #include "model/upload.h"
 
 namespace restante {
@@ -13,6 +14,10 @@ namespace restante {
 // Groups of files for agents, and outgoing files as a separate group. `waiting` is every file that is neither acked nor
 // expired: the three groups after it together. A damaged file is also in one of the other groups.
 enum class UploadGroup { waiting, never_fetched, fetched, failed, acked, expired, outgoing, damaged };
+inline constexpr Names<UploadGroup, UploadGroup::damaged> kUploadGroups{
+    "waiting", "never_fetched", "fetched", "failed", "acked", "expired", "outgoing", "damaged"};
+constexpr std::string_view name_of(UploadGroup group) { return kUploadGroups.of(group); }
+constexpr std::optional<UploadGroup> parse_upload_group(std::string_view text) { return kUploadGroups.parse(text); }
 
 struct UploadFilter {
   UploadGroup group = UploadGroup::waiting;
@@ -44,8 +49,5 @@ struct AllUploadStats {
   UploadStats total;
   std::vector<std::pair<WorkspaceId, UploadStats>> workspaces;  // those that have files, by id
 };
-
-std::string_view name_of(UploadGroup group);
-std::optional<UploadGroup> parse_upload_group(std::string_view text);
 
 }  // namespace restante

@@ -5,13 +5,24 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/names.h"
 #include "model/ids.h"
 #include "model/token.h"
 
 namespace restante {
 
 enum class DeliveryMode { push, poll };
+inline constexpr Names<DeliveryMode, DeliveryMode::poll> kDeliveryModes{"push", "poll"};
+constexpr std::string_view name_of(DeliveryMode mode) { return kDeliveryModes.of(mode); }
+constexpr std::optional<DeliveryMode> parse_delivery_mode(std::string_view text) { return kDeliveryModes.parse(text); }
+
 enum class WorkspaceStatus { awaiting_agent, online, degraded, offline, removed };
+inline constexpr Names<WorkspaceStatus, WorkspaceStatus::removed> kWorkspaceStatuses{"awaiting_agent", "online",
+                                                                                     "degraded", "offline", "removed"};
+constexpr std::string_view name_of(WorkspaceStatus status) { return kWorkspaceStatuses.of(status); }
+constexpr std::optional<WorkspaceStatus> parse_workspace_status(std::string_view text) {
+  return kWorkspaceStatuses.parse(text);
+}
 
 struct Workspace {
   WorkspaceId id;
@@ -93,11 +104,5 @@ struct Heartbeat {
   std::optional<double> error_rate;
   std::int64_t uptime_seconds = 0;
 };
-
-std::string_view name_of(DeliveryMode mode);
-std::string_view name_of(WorkspaceStatus status);
-// "push" or "poll"; nothing else.
-std::optional<DeliveryMode> parse_delivery_mode(std::string_view text);
-std::optional<WorkspaceStatus> parse_workspace_status(std::string_view text);
 
 }  // namespace restante
