@@ -3,8 +3,6 @@
 #include <utility>
 #include <vector>
 
-#include "desk/blob_checks/blob_reading.h"
-
 namespace restante::desk {
 namespace {
 

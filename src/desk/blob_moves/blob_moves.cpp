@@ -40,12 +40,8 @@ bool is_in(Place place, const std::string& key) {
 
 BlobMoves::BlobMoves(Store& store, Places& places, Integrity& integrity, const Clock& clock, Log& log, Metrics& metrics,
                      BlobMoveRules rules)
-    : store_(store),
-      places_(places),
+    : BlobJob(store, places, clock, log, metrics),
       integrity_(integrity),
-      clock_(clock),
-      log_(log),
-      metrics_(metrics),
       rules_(std::move(rules)),
       self_(WorkerId::make(clock.now())) {
   apply_stored_move();
