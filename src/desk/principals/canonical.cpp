@@ -47,16 +47,14 @@ void write_canonical(const Json& value, JsonWriter& out) {
     std::vector<const Json::Member*> members;
     for (const Json::Member& member : *object) members.push_back(&member);
     std::ranges::sort(members, {}, [](const Json::Member* member) -> const std::string& { return member->first; });
-    out.begin_object();
-    for (const Json::Member* member : members) {
-      out.key(member->first);
-      write_canonical(member->second, out);
-    }
-    out.end_object();
+    out.object([&] {
+      for (const Json::Member* member : members) {
+        out.key(member->first);
+        write_canonical(member->second, out);
+      }
+    });
   } else if (const auto* array = value.if_array()) {
-    out.begin_array();
-    for (const Json& item : *array) write_canonical(item, out);
-    out.end_array();
+    out.array(*array, [&](const Json& item) { write_canonical(item, out); });
   } else if (const auto* number = value.if_number()) {
     out.raw(canonical_number(number->text));
   } else {

@@ -24,8 +24,6 @@ class IdempotencyLocks {
    public:
     IdempotencyLock(std::shared_ptr<RunningScopes> running, const Digest& scope);
     ~IdempotencyLock();
-    IdempotencyLock(const IdempotencyLock&) = delete;
-    IdempotencyLock& operator=(const IdempotencyLock&) = delete;
     void release();
 
    private:

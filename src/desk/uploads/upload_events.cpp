@@ -9,14 +9,12 @@ namespace restante::desk {
 namespace {
 
 std::string facts_of_fetch(const Upload& upload) {
-  JsonWriter out;
-  out.begin_object();
-  out.member("file_id", upload.id.text());
-  out.member("name", upload.name);
-  out.member("size", upload.size);
-  out.member("fetched_at", format_time(*upload.fetched_at));
-  out.end_object();
-  return out.take();
+  return json_object([&](JsonWriter& out) {
+    out.member("file_id", upload.id.text());
+    out.member("name", upload.name);
+    out.member("size", upload.size);
+    out.member("fetched_at", *upload.fetched_at);
+  });
 }
 
 }  // namespace
