@@ -1,5 +1,6 @@
 #include "desk/principals/tokens.h"
 
+#include "desk/events/event_bus.h"
 #include "model/errors.h"
 
 namespace restante::desk {
@@ -8,8 +9,6 @@ namespace {
 constexpr auto kEnrolmentLifetime = std::chrono::hours(24);
 
 }  // namespace
-
-std::string topic_of(TokenId id) { return "token:" + id.text(); }
 
 Result<IssuedToken> Tokens::issue(TokenKind kind, std::optional<WorkspaceId> workspace, std::string label) {
   if (workspace) {

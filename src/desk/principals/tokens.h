@@ -42,7 +42,4 @@ class Tokens {
   Log& log_;
 };
 
-// The topic that rings when this token is revoked.
-std::string topic_of(TokenId id);
-
 }  // namespace restante::desk

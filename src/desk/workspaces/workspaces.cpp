@@ -22,8 +22,6 @@ WorkspaceStatus status_now(const Workspace& workspace, Time now) {
   return now - seen > kOfflineAfter ? WorkspaceStatus::offline : workspace.status;
 }
 
-std::string topic_of(WorkspaceId id) { return "workspace:" + id.text(); }
-
 Enrolment Workspaces::enrol(NewWorkspace& wanted) const {
   FreshToken fresh = make_token();
   const Time expires = clock_.now() + kEnrolmentLifetime;
