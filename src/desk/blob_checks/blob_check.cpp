@@ -47,7 +47,7 @@ Result<BlobCheckReport> BlobCheck::start(Mend mend) {
   fresh.mend = mend == Mend::yes;
   fresh.all_files = all_of(store_.upload_stats(clock_.now()).total);
   const Time now = clock_.now();
-  NewBlobCheck wanted{fresh.mend, self_, now + lease(), write_progress(fresh), write_findings(fresh), {}};
+  NewBlobCheck wanted{fresh.mend, self_, now + rules_.lease, write_progress(fresh), write_findings(fresh), {}};
   if (const auto was = store_.find_blob_check(); rules_.alone && was && was->worker != self_) wanted.gone = was->worker;
   const auto begun = store_.begin_blob_check(wanted, now).take();
   if (!begun) return begun.error();
@@ -181,7 +181,7 @@ void BlobCheck::save_progress() {
   }
   update.worker = self_;
   update.begun_at = *now.started_at;
-  update.worker_until = clock_.now() + lease();
+  update.worker_until = clock_.now() + rules_.lease;
   update.progress = write_progress(now);
   update.state = kept_state(now.state);
   update.ended_at = now.ended_at;

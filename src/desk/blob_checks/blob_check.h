@@ -71,10 +71,7 @@ class BlobCheck final : public BlobJob {
   bool find_orphans();
   void find_unfinished();
   void report_unreachable_places();
-  Time::duration lease() const { return std::chrono::duration_cast<Time::duration>(rules_.lease); }
-  Time orphan_cutoff() const {
-    return clock_.now() - std::chrono::duration_cast<std::chrono::microseconds>(rules_.grace);
-  }
+  Time orphan_cutoff() const { return clock_.now() - rules_.grace; }
 
   Integrity& integrity_;
   const BlobCheckRules rules_;

@@ -118,7 +118,7 @@ std::unique_ptr<FileReading> Integrity::begin(WorkspaceId workspace, FileId id) 
 
 void Integrity::conclude(const FileReading& file) {
   const Upload& upload = file.upload();
-  if (const auto* copy = file.find(CheckedCopy::State::unreadable)) return log_unreadable(upload, copy->why);
+  if (const auto* copy = file.find(CheckedCopy::State::unreadable)) return events_.unreadable(upload, copy->why);
   const auto damage = file.damage();
   if (damage && !is_still(upload)) return suspect(upload);  // it was moved, or deleted
   metrics_.uploads_checked(damage ? "damaged" : "sound").Increment();
@@ -136,15 +136,6 @@ bool Integrity::came_back(const Upload& upload) {
 void Integrity::keep_second_copy(const Upload& upload) {
   log_.error("blob_copy_damaged", {{"blob", upload.blob_key}, {"kept", upload.twin_key}});
   (void)store_.change_blob_keys({{upload.keys(), {upload.twin_key, {}}}}, clock_.now()).take();
-}
-
-void Integrity::log_unreadable(const Upload& upload, const std::string& why) {
-  metrics_.uploads_checked("unreadable").Increment();
-  log_.error("upload_unreadable", {{"workspace_id", upload.workspace_id.text()},
-                                   {"file_id", upload.id.text()},
-                                   {"name", upload.name},
-                                   {"size", upload.size},
-                                   {"reason", why}});
 }
 
 }  // namespace restante::desk

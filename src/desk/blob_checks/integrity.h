@@ -50,7 +50,6 @@ class Integrity final : public BlobJob {
   std::unique_ptr<FileReading> begin(WorkspaceId workspace, FileId id);
   void conclude(const FileReading& file);
   void keep_second_copy(const Upload& upload);
-  void log_unreadable(const Upload& upload, const std::string& why);
 
   UploadEvents& events_;
   const IntegrityRules rules_;

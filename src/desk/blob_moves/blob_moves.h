@@ -102,27 +102,20 @@ class BlobMoves final : public BlobJob {
   void suspect(const MovingBlob& blob);
   bool may_read(const BlobMove& move);
   bool has_room(const BlobMove& move, const MovingBlob& blob);
-  std::vector<PlaceFigures> figures() RESTANTE_EXCLUDES(mutex_);
+  void count_places() RESTANTE_EXCLUDES(mutex_);
   Result<void> usable(Place place, const std::function<void()>& check) const;
 
   Integrity& integrity_;
   const BlobMoveRules rules_;
   const WorkerId self_;
 
-  Mutex applying_ RESTANTE_ACQUIRED_BEFORE(mutex_);  // so that an older read does not replace a newer one
-  mutable Mutex mutex_;                              // progress() runs on other threads than tick()
-  std::optional<BlobMove> move_ RESTANTE_GUARDED_BY(mutex_);
-  std::int64_t copied_files_ RESTANTE_GUARDED_BY(mutex_) = 0;
-  std::int64_t copied_bytes_ RESTANTE_GUARDED_BY(mutex_) = 0;
-  std::int64_t failures_ RESTANTE_GUARDED_BY(mutex_) = 0;
-  std::string last_failure_ RESTANTE_GUARDED_BY(mutex_);
+  Mutex applying_ RESTANTE_ACQUIRED_BEFORE(mutex_);      // so that an older read does not replace a newer one
+  mutable Mutex mutex_;                                  // progress() runs on other threads than tick()
+  BlobMoveProgress so_far_ RESTANTE_GUARDED_BY(mutex_);  // without what progress() computes
   std::optional<SteadyTime> copying_since_ RESTANTE_GUARDED_BY(mutex_);
   SteadyTime copied_at_ RESTANTE_GUARDED_BY(mutex_);
-  std::vector<PlaceFigures> figures_ RESTANTE_GUARDED_BY(mutex_);
   std::optional<SteadyTime> counted_at_ RESTANTE_GUARDED_BY(mutex_);
   SteadyTime::duration counting_takes_ RESTANTE_GUARDED_BY(mutex_){};
-  BlobMoveProgress::Copier copier_ RESTANTE_GUARDED_BY(mutex_) = BlobMoveProgress::Copier::none;
-  std::string held_up_ RESTANTE_GUARDED_BY(mutex_);
 
   // Used only by tick().
   bool logged_ = false;

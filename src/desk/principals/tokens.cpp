@@ -4,11 +4,6 @@
 #include "model/errors.h"
 
 namespace restante::desk {
-namespace {
-
-constexpr auto kEnrolmentLifetime = std::chrono::hours(24);
-
-}  // namespace
 
 Result<IssuedToken> Tokens::issue(TokenKind kind, std::optional<WorkspaceId> workspace, std::string label) {
   if (workspace) {

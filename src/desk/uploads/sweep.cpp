@@ -93,7 +93,7 @@ void Sweep::sweep_rows(SweepReport& report) {
 
 // Blobs first, then the list of them. After a crash in between a blob is deleted again, which does no harm.
 void Sweep::drop_blobs(SweepReport& report) {
-  const Time unread = clock_.now() - std::chrono::duration_cast<std::chrono::microseconds>(rules_.longest_request);
+  const Time unread = clock_.now() - rules_.longest_request;
   for (std::string after; !stopping_;) {
     const SteadyTime start = std::chrono::steady_clock::now();
     const auto keys = store_.list_dropped_blobs(rules_.step, unread, after);
@@ -108,7 +108,7 @@ void Sweep::drop_blobs(SweepReport& report) {
 }
 
 void Sweep::collect_orphans(SweepReport& report) {
-  const Time before = clock_.now() - std::chrono::duration_cast<std::chrono::microseconds>(rules_.orphan_grace);
+  const Time before = clock_.now() - rules_.orphan_grace;
   report.orphans += static_cast<std::int64_t>(places_.drop_unfinished(before, &unreachable_places_));
   for (std::size_t listed = 0; listed < rules_.look_at && !stopping_;) {
     const SteadyTime start = std::chrono::steady_clock::now();

@@ -1,11 +1,10 @@
 #include "desk/workspaces/workspaces.h"
 
+#include "desk/principals/tokens.h"
 #include "model/errors.h"
 
 namespace restante::desk {
 namespace {
-
-constexpr auto kEnrolmentLifetime = std::chrono::hours(24);
 
 void log_created(Log& log, const Workspace& workspace) {
   log.info("workspace_created",
