@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "base/text.h"
-#include "desk/principals/canonical.h"
 #include "model/errors.h"
 
 namespace restante::api {

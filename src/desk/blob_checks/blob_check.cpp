@@ -1,18 +1,23 @@
 #include "desk/blob_checks/blob_check.h"
 
 #include <algorithm>
-#include <thread>
 #include <utility>
 
+#include "desk/blob_moves/blob_copy.h"
 #include "model/errors.h"
 
 namespace restante::desk {
 namespace {
 
-constexpr auto kLongestPause = std::chrono::milliseconds(50);
+constexpr int kPage = 64;
 constexpr auto kSaveEvery = std::chrono::seconds(1);
 
 using State = BlobCheckReport::State;
+
+BlobFault fault_of(CheckedCopy::State state) {
+  if (state == CheckedCopy::State::missing) return BlobFault::missing;
+  return state == CheckedCopy::State::changed ? BlobFault::changed : BlobFault::unreadable;
+}
 
 std::int64_t all_of(const UploadStats& stats) {
   return stats.never_fetched.files + stats.fetched.files + stats.failed.files + stats.acked.files +
@@ -23,15 +28,12 @@ std::int64_t all_of(const UploadStats& stats) {
 
 BlobCheck::BlobCheck(Store& store, Places& places, Integrity& integrity, const Clock& clock, Log& log, Metrics& metrics,
                      BlobCheckRules rules)
-    : store_(store),
-      places_(places),
+    : BlobJob(store, places, clock, log, metrics),
       integrity_(integrity),
-      clock_(clock),
-      log_(log),
-      metrics_(metrics),
       rules_(std::move(rules)),
       self_(WorkerId::make(clock.now())),
-      guard_(clock, rules_.grace) {}
+      guard_(clock, rules_.grace),
+      walk_(store, places, kPage) {}
 
 Result<BlobCheckReport> BlobCheck::start(Mend mend) {
   {
@@ -45,7 +47,7 @@ Result<BlobCheckReport> BlobCheck::start(Mend mend) {
   fresh.mend = mend == Mend::yes;
   fresh.all_files = all_of(store_.upload_stats(clock_.now()).total);
   const Time now = clock_.now();
-  NewBlobCheck wanted{fresh.mend, self_, now + lease(), write_progress(fresh), write_findings(fresh), {}};
+  NewBlobCheck wanted{fresh.mend, self_, now + rules_.lease, write_progress(fresh), write_findings(fresh), {}};
   if (const auto was = store_.find_blob_check(); rules_.alone && was && was->worker != self_) wanted.gone = was->worker;
   const auto begun = store_.begin_blob_check(wanted, now).take();
   if (!begun) return begun.error();
@@ -114,7 +116,7 @@ State BlobCheck::work() {
     const SteadyTime at = std::chrono::steady_clock::now();
     if (stopping_) return State::stopped;
     if (!step()) return State::done;
-    pause_for_writers(at);
+    pause_for_writers(at, 1);
   }
   return State::running;
 }
@@ -123,9 +125,7 @@ void BlobCheck::begin(Mend mend) {
   phase_ = Phase::rows;
   mend_ = mend;
   lost_ = false;
-  after_.reset();
-  page_.clear();
-  from_.clear();
+  walk_.restart();
   failures_ = 0;
   row_failures_ = 0;
   unreachable_places_.clear();
@@ -181,7 +181,7 @@ void BlobCheck::save_progress() {
   }
   update.worker = self_;
   update.begun_at = *now.started_at;
-  update.worker_until = clock_.now() + lease();
+  update.worker_until = clock_.now() + rules_.lease;
   update.progress = write_progress(now);
   update.state = kept_state(now.state);
   update.ended_at = now.ended_at;
@@ -208,12 +208,6 @@ void BlobCheck::progress_saved(const BlobCheckReport& report, bool kept) {
                                  {"reason", report.reason}});
 }
 
-// Pauses as long as the step took, so that other work gets half of disk and database.
-void BlobCheck::pause_for_writers(SteadyTime since) const {
-  const auto took = std::chrono::steady_clock::now() - since;
-  std::this_thread::sleep_for(std::min<std::chrono::steady_clock::duration>(took, kLongestPause));
-}
-
 // False when there is nothing left to do.
 bool BlobCheck::step() {
   switch (phase_) {
@@ -238,29 +232,103 @@ void BlobCheck::add_finding(BlobFinding finding) {
   report_.findings.push_back(std::move(finding));
 }
 
+bool BlobCheck::check_next_row() {
+  const Upload* next = walk_.next_row();
+  if (!next) return false;
+  try {
+    check_upload(*next);
+  } catch (const Unavailable& e) {
+    if (++row_failures_ < rules_.row_attempts) throw;
+    // A row that cannot be read does not stop the check.
+    add_finding({BlobFault::unreadable, BlobRemedy::none, next->blob_key, *next, e.what()});
+  }
+  row_failures_ = 0;
+  walk_.pass_row();
+  const MutexLock lock(mutex_);
+  ++report_.files;
+  return true;
+}
+
+void BlobCheck::check_upload(const Upload& listed) {
+  auto upload = store_.read_upload(listed.workspace_id, listed.id);
+  if (!upload) return;
+  FileReading file(places_, std::move(*upload), FileReading::Copies::every);
+  const bool read = file.read_all(stopping_, [this](std::size_t bytes) {
+    const MutexLock lock(mutex_);
+    report_.bytes += static_cast<std::int64_t>(bytes);
+  });
+  const auto is_sound = [](const CheckedCopy& copy) { return copy.state == CheckedCopy::State::sound; };
+  if (!read || std::ranges::all_of(file.copies(), is_sound) || !is_still(file.upload())) return;
+  for (const CheckedCopy& copy : file.copies()) {
+    if (is_sound(copy)) continue;
+    std::string why = copy.why;
+    const BlobRemedy remedy = mend(file, copy, why);
+    add_finding({fault_of(copy.state), remedy, copy.key, file.upload(), std::move(why)});
+  }
+}
+
+// If the repair fails, the fault remains a finding.
+BlobRemedy BlobCheck::mend(const FileReading& file, const CheckedCopy& wrong, std::string& why) {
+  const CheckedCopy* right = file.find(CheckedCopy::State::sound);
+  const auto damage = file.damage();
+  try {
+    if (right && wrong.state != CheckedCopy::State::unreadable) {
+      return restore(file.upload(), wrong.key, right->key, why);
+    }
+    return damage ? report_damage(file.upload(), *damage) : BlobRemedy::none;
+  } catch (const Unavailable& e) {
+    why = e.what();
+    log_.warn("blob_not_mended", {{"blob", wrong.key}, {"file_id", file.upload().id.text()}, {"reason", why}});
+    return BlobRemedy::none;
+  }
+}
+
+BlobRemedy BlobCheck::report_damage(const Upload& upload, UploadDamage damage) {
+  if (upload.damage) return BlobRemedy::marked;
+  if (mend_ == Mend::no) return BlobRemedy::none;
+  return integrity_.report_damage(upload, damage).take() ? BlobRemedy::marked : BlobRemedy::none;
+}
+
+// Writes a new copy into the place of the wrong one. The sweep deletes the wrong one as a dropped blob. The source is
+// the copy that was just found right; it is verified again while it is copied.
+BlobRemedy BlobCheck::restore(const Upload& upload, const std::string& wrong, const std::string& right,
+                              std::string& why) {
+  if (mend_ == Mend::no) return BlobRemedy::none;
+  const auto placed = parse_key(wrong);
+  if (!placed) return BlobRemedy::none;
+  if (rules_.has_room && !rules_.has_room(placed->place, upload.size))
+    throw StorageFull("the disk is down to its reserve (storage.reserve)");
+  why = "the right copy was deleted or moved before it was copied";
+  const MovingBlob source{{right, {}}, upload.size, upload.sha256, upload.workspace_id, upload.id};
+  const auto made = write_copy(places_, source, placed->place, stopping_, [](std::size_t) {});
+  if (!made) return BlobRemedy::none;
+  const bool first = wrong == upload.blob_key;
+  const BlobKeys is{first ? *made : upload.blob_key, first ? upload.twin_key : *made};
+  const auto rows = store_.change_blob_keys({{upload.keys(), is}}, clock_.now()).take();
+  if (rows && *rows > 0) {
+    why.clear();
+    return BlobRemedy::restored;
+  }
+  places_.drop_unreferenced(*made);  // the rows were deleted or moved meanwhile
+  return BlobRemedy::none;
+}
+
 // False after the last page.
 bool BlobCheck::find_orphans() {
-  BlobPage page = places_.list(from_, orphan_cutoff(), &unreachable_places_);
+  const auto blobs = walk_.next_blobs(orphan_cutoff(), unreachable_places_);
   places_.require_written_places(unreachable_places_);
-  const auto known = store_.known_blobs(page.keys);
   const bool mend = mend_ == Mend::yes && guard_.believable();
-  auto next_known = known.begin();
-  for (const std::string& key : page.keys) {
-    if (next_known != known.end() && *next_known == key) {
-      ++next_known;
-      continue;
-    }
+  for (const BlobWalk::Blob& blob : blobs) {
+    if (blob.named) continue;
     if (mend) {
-      places_.drop(key);
-      metrics_.orphans_collected.Increment();
-      log_.info("orphan_collected", {{"blob", key}});
+      places_.drop(blob.key);
+      count_orphan(blob.key);
     }
-    add_finding({BlobFault::orphan, mend ? BlobRemedy::dropped : BlobRemedy::none, key, {}});
+    add_finding({BlobFault::orphan, mend ? BlobRemedy::dropped : BlobRemedy::none, blob.key, {}});
   }
-  from_ = std::move(page.next);
   const MutexLock lock(mutex_);
-  report_.blobs += std::ssize(page.keys);
-  return !from_.empty();
+  report_.blobs += std::ssize(blobs);
+  return walk_.pass_blobs();
 }
 
 void BlobCheck::find_unfinished() {

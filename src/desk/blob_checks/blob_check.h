@@ -6,23 +6,15 @@
 // whether its server is alive. tick() works in slices, for at most half of the time. Only one thread at a time calls
 // tick(); the other methods are thread-safe.
 #pragma once
-#include <atomic>
 #include <chrono>
-#include <deque>
 #include <functional>
-#include <optional>
 #include <string>
-#include <vector>
 
-#include "base/clock.h"
 #include "base/jump_guard.h"
-#include "base/log.h"
-#include "base/metrics.h"
 #include "base/mutex.h"
+#include "desk/blob_checks/blob_walk.h"
 #include "desk/blob_checks/integrity.h"
 #include "desk/blob_checks/report.h"
-#include "store/places.h"
-#include "store/store.h"
 
 namespace restante::desk {
 
@@ -38,7 +30,7 @@ struct BlobCheckRules {
   std::function<bool(Place, std::int64_t)> has_room{};
 };
 
-class BlobCheck {
+class BlobCheck final : public BlobJob {
  public:
   enum class Mend { no, yes };
 
@@ -49,7 +41,8 @@ class BlobCheck {
   Result<BlobCheckReport> start(Mend mend);
   // The report of the running check, else of the last one, on any server. Throws Unavailable.
   BlobCheckReport report();
-  // Continues the check that was started here. Throws Unavailable; the next tick continues.
+  // Continues the check that was started here; after stop() the check ends. Throws Unavailable; the next tick
+  // continues.
   void tick();
   // Saves progress and renews the lease, unless that was done a moment ago. Needed because a tick may work on one file
   // for a long time. Throws Unavailable.
@@ -57,18 +50,9 @@ class BlobCheck {
   // Call it after the last tick. Ends a check that runs here as stopped, so that no other server waits for its lease.
   // Throws Unavailable.
   void release();
-  // From any thread. A running tick ends after its current piece, and the check ends with it.
-  void stop() { stopping_ = true; }
 
  private:
-  enum class Copy { sound, missing, changed, unreadable, not_checked };
   enum class Phase { rows, places, unfinished };
-
-  struct CheckedCopy {
-    std::string key;
-    Copy copy;
-    std::string why;
-  };
 
   bool is_alive(const BlobCheckRow& row) const;
   void begin(Mend mend);
@@ -80,37 +64,18 @@ class BlobCheck {
   bool step();
   bool check_next_row();
   void check_upload(const Upload& listed);
-  void check_content_in_row(const Upload& upload);
-  void check_copies(const Upload& upload);
-  BlobRemedy mark_if_all_wrong(const Upload& upload, const std::vector<CheckedCopy>& wrong, bool has_right);
-  static BlobFault fault_of(Copy copy);
-  Copy verify(const std::string& key, const Upload& upload, std::string& why);
-  bool reads_as(OpenBlob& blob, const Upload& upload);
-  bool is_still(const Upload& upload);
-  void count_bytes(std::size_t bytes) RESTANTE_EXCLUDES(mutex_);
   void add_finding(BlobFinding finding) RESTANTE_EXCLUDES(mutex_);
   BlobRemedy report_damage(const Upload& upload, UploadDamage damage);
-  BlobRemedy mend(const Upload& upload, const CheckedCopy& one, const std::vector<CheckedCopy>& wrong,
-                  const std::string* right, std::string& why);
+  BlobRemedy mend(const FileReading& file, const CheckedCopy& wrong, std::string& why);
   BlobRemedy restore(const Upload& upload, const std::string& wrong, const std::string& right, std::string& why);
   bool find_orphans();
   void find_unfinished();
   void report_unreachable_places();
-  void pause_for_writers(SteadyTime since) const;
-  Time::duration lease() const { return std::chrono::duration_cast<Time::duration>(rules_.lease); }
-  Time orphan_cutoff() const {
-    return clock_.now() - std::chrono::duration_cast<std::chrono::microseconds>(rules_.grace);
-  }
+  Time orphan_cutoff() const { return clock_.now() - rules_.grace; }
 
-  Store& store_;
-  Places& places_;
   Integrity& integrity_;
-  const Clock& clock_;
-  Log& log_;
-  Metrics& metrics_;
   const BlobCheckRules rules_;
   const WorkerId self_;
-  std::atomic<bool> stopping_{false};
   std::atomic<bool> lost_{false};  // the lease was lost: another check has begun, here or on another server
   // Tick and beat are two threads: this keeps saved progress in order.
   Mutex saving_ RESTANTE_ACQUIRED_BEFORE(mutex_);
@@ -125,9 +90,7 @@ class BlobCheck {
   bool begun_ = false;
   Phase phase_ = Phase::rows;
   Mend mend_ = Mend::no;
-  std::optional<FileId> after_;
-  std::deque<Upload> page_;
-  std::string from_;
+  BlobWalk walk_;
   int failures_ = 0;
   int row_failures_ = 0;  // of the next row
   Places::UnreachablePlaces unreachable_places_;

@@ -1,4 +1,4 @@
-#include "desk/blob_checks/blob_reading.h"
+#include "desk/blob_checks/blob_walk.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,6 @@
 // be read is only logged and counted, since the next read may succeed. Content is read in small pieces, one file at a
 // time. Only one thread at a time calls tick(); the other methods are thread-safe.
 #pragma once
-#include <atomic>
 #include <chrono>
 #include <deque>
 #include <memory>
@@ -13,13 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/clock.h"
-#include "base/log.h"
-#include "base/metrics.h"
 #include "base/mutex.h"
+#include "desk/blob_checks/blob_walk.h"
 #include "desk/uploads/upload_events.h"
-#include "store/places.h"
-#include "store/store.h"
 
 namespace restante::desk {
 
@@ -29,11 +24,10 @@ struct IntegrityRules {
   std::chrono::milliseconds tick{std::chrono::seconds(1)};  // how often tick() is called
 };
 
-class Integrity {
+class Integrity final : public BlobJob {
  public:
   Integrity(Store& store, Places& places, UploadEvents& events, const Clock& clock, Log& log, Metrics& metrics,
             IntegrityRules rules);
-  ~Integrity();
 
   // Checks the file soon. If too many files wait already, the pass over all files checks it. Never blocks.
   void suspect(const Upload& upload);
@@ -44,44 +38,31 @@ class Integrity {
   // Checks the suspects, then continues the pass as far as its rate allows. Throws Unavailable; the next tick
   // continues.
   void tick();
-  // From any thread. A running tick ends after its current piece.
-  void stop() { stopping_ = true; }
 
  private:
-  struct Reading;
   using Suspect = std::pair<WorkspaceId, FileId>;
 
   void check_suspects();
   std::optional<Suspect> next_suspect();
-  void walk();
+  void continue_pass();
   bool begin_next();
-  void end_walk();
-  std::unique_ptr<Reading> begin(WorkspaceId workspace, FileId id);
-  std::unique_ptr<Reading> begin_twin(const Upload& upload, UploadDamage damage);
-  bool read_on(Reading& file, std::int64_t& allowance);
-  void conclude(const Upload& upload, UploadDamage damage);
+  void end_pass();
+  std::unique_ptr<FileReading> begin(WorkspaceId workspace, FileId id);
+  void conclude(const FileReading& file);
   void keep_second_copy(const Upload& upload);
-  void record_result(const Upload& upload, std::optional<UploadDamage> damage);
-  void unreadable(const Upload& upload, const std::string& why);
 
-  Store& store_;
-  Places& places_;
   UploadEvents& events_;
-  const Clock& clock_;
-  Log& log_;
-  Metrics& metrics_;
   const IntegrityRules rules_;
-  std::atomic<bool> stopping_{false};
+  const ReadBytes count_bytes_;
   Mutex mutex_;  // agents' failures come from the writer thread
   std::deque<Suspect> suspects_ RESTANTE_GUARDED_BY(mutex_);
 
   // The pass over all files, from tick to tick.
   std::optional<SteadyTime> began_;
   SteadyTime paused_until_;
-  bool walking_ = false;
-  std::optional<FileId> after_;
-  std::deque<Upload> page_;
-  std::unique_ptr<Reading> reading_;
+  bool passing_ = false;
+  BlobWalk walk_;
+  std::unique_ptr<FileReading> reading_;
   std::int64_t allowance_ = 0;  // below zero: more was read than the rate allows
   std::int64_t checked_ = 0;
 };

@@ -78,6 +78,20 @@ TEST_F(IntegrityPlacesTest, AStopWhileItReadsTheSecondCopyDecidesNothing) {
   EXPECT_EQ(row(one).keys(), one.keys());
 }
 
+TEST_F(IntegrityPlacesTest, ASecondCopyThatCannotBeOpenedIsTriedAgainLater) {
+  const Upload one = stage_in({Place::dir, Place::s3});
+  spoil(file_of(one.blob_key));
+  far_down = true;
+  EXPECT_THROW(uploads.integrity().tick(), Unavailable);
+  EXPECT_FALSE(row(one).damage);
+  EXPECT_EQ(row(one).keys(), one.keys());
+  far_down = false;
+  desk.clock.advance(std::chrono::minutes(1));
+  uploads.integrity().tick();
+  EXPECT_FALSE(row(one).damage);
+  EXPECT_EQ(row(one).keys(), (BlobKeys{one.twin_key, {}}));
+}
+
 TEST_F(IntegrityPlacesTest, ContentThatIsNotInAFileOfThisMachineIsFar) {
   const auto is_far = [](const std::string& key, const std::string& twin) {
     Upload upload;

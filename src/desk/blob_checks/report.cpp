@@ -1,6 +1,7 @@
 #include "desk/blob_checks/report.h"
 
 #include "base/json.h"
+#include "base/names.h"
 #include "base/text.h"
 
 namespace restante::desk {
@@ -9,6 +10,10 @@ namespace {
 using State = BlobCheckReport::State;
 
 constexpr JsonLimits kFindingsLimits{8, 1'000'000};
+constexpr Names<BlobFault, BlobFault::out_of_reach> kFaults{"missing", "changed",    "unreadable",
+                                                            "orphan",  "unfinished", "out_of_reach"};
+constexpr Names<BlobRemedy, BlobRemedy::dropped> kRemedies{"none", "told", "restored", "dropped"};
+constexpr Names<State, State::interrupted> kStates{"none", "running", "done", "stopped", "failed", "interrupted"};
 
 void write_file(JsonWriter& out, const BlobFindingFile& file) {
   out.member("workspace_id", file.workspace_id.text());
@@ -18,121 +23,42 @@ void write_file(JsonWriter& out, const BlobFindingFile& file) {
 }
 
 void write_finding(JsonWriter& out, const BlobFinding& finding) {
-  out.begin_object();
-  out.member("fault", name_of(finding.fault));
-  out.member("remedy", name_of(finding.remedy));
-  if (!finding.blob.empty()) out.member("blob", finding.blob);
-  if (finding.file) write_file(out, *finding.file);
-  if (!finding.reason.empty()) out.member("reason", cut_utf8(finding.reason, kMaxReasonBytes));
-  if (finding.place) out.member("place", name_of(*finding.place));
-  out.end_object();
-}
-
-std::int64_t number_of(const Json& from, std::string_view key) {
-  const Json* found = from.find(key);
-  return found ? found->integer().value_or(0) : 0;
-}
-
-std::string text_of(const Json& from, std::string_view key) {
-  const Json* found = from.find(key);
-  return found && found->if_string() ? *found->if_string() : std::string();
-}
-
-template <class Named, std::size_t N>
-Named named(const std::array<Named, N>& all, const std::string& text) {
-  for (const Named one : all) {
-    if (name_of(one) == text) return one;
-  }
-  return all.front();
+  out.object([&] {
+    out.member("fault", name_of(finding.fault));
+    out.member("remedy", name_of(finding.remedy));
+    out.member_if("blob", finding.blob);
+    if (finding.file) write_file(out, *finding.file);
+    out.member_if("reason", cut_utf8(finding.reason, kMaxReasonBytes));
+    if (finding.place) out.member("place", name_of(*finding.place));
+  });
 }
 
 std::optional<BlobFindingFile> read_file(const Json& from) {
-  const auto workspace = WorkspaceId::parse(text_of(from, "workspace_id"));
-  const auto id = FileId::parse(text_of(from, "file_id"));
+  const auto workspace = WorkspaceId::parse(from.text("workspace_id"));
+  const auto id = FileId::parse(from.text("file_id"));
   if (!workspace || !id) return std::nullopt;
   BlobFindingFile file;
   file.workspace_id = *workspace;
   file.id = *id;
-  file.name = text_of(from, "name");
-  file.size = number_of(from, "size");
+  file.name = from.text("name");
+  file.size = from.whole("size");
   return file;
 }
 
 BlobFinding read_finding(const Json& from) {
-  constexpr std::array remedies = {BlobRemedy::none, BlobRemedy::marked, BlobRemedy::restored, BlobRemedy::dropped};
-  return {named(kBlobFaults, text_of(from, "fault")),
-          named(remedies, text_of(from, "remedy")),
-          text_of(from, "blob"),
+  return {kFaults.parse(from.text("fault")).value_or(BlobFault::missing),
+          kRemedies.parse(from.text("remedy")).value_or(BlobRemedy::none),
+          from.text("blob"),
           read_file(from),
-          text_of(from, "reason"),
-          parse_place(text_of(from, "place"))};
-}
-
-State state_of(BlobCheckState kept) {
-  switch (kept) {
-    case BlobCheckState::running:
-      return State::running;
-    case BlobCheckState::done:
-      return State::done;
-    case BlobCheckState::stopped:
-      return State::stopped;
-    case BlobCheckState::failed:
-      return State::failed;
-  }
-  return State::none;
+          from.text("reason"),
+          parse_place(from.text("place"))};
 }
 
 }  // namespace
 
-std::string_view name_of(BlobFault fault) {
-  switch (fault) {
-    case BlobFault::missing:
-      return "missing";
-    case BlobFault::changed:
-      return "changed";
-    case BlobFault::unreadable:
-      return "unreadable";
-    case BlobFault::orphan:
-      return "orphan";
-    case BlobFault::unfinished:
-      return "unfinished";
-    case BlobFault::out_of_reach:
-      return "out_of_reach";
-  }
-  return "";
-}
-
-std::string_view name_of(BlobRemedy remedy) {
-  switch (remedy) {
-    case BlobRemedy::none:
-      return "none";
-    case BlobRemedy::marked:
-      return "told";
-    case BlobRemedy::restored:
-      return "restored";
-    case BlobRemedy::dropped:
-      return "dropped";
-  }
-  return "";
-}
-
-std::string_view name_of(State state) {
-  switch (state) {
-    case State::none:
-      return "none";
-    case State::running:
-      return "running";
-    case State::done:
-      return "done";
-    case State::stopped:
-      return "stopped";
-    case State::failed:
-      return "failed";
-    case State::interrupted:
-      return "interrupted";
-  }
-  return "";
-}
+std::string_view name_of(BlobFault fault) { return kFaults.of(fault); }
+std::string_view name_of(BlobRemedy remedy) { return kRemedies.of(remedy); }
+std::string_view name_of(State state) { return kStates.of(state); }
 
 std::int64_t BlobCheckReport::wrong() const {
   std::int64_t all = 0;
@@ -145,60 +71,52 @@ void write_counts(JsonWriter& out, const BlobCheckReport& report) {
   out.member("all_files", report.all_files);
   out.member("blobs", report.blobs);
   out.member("bytes", report.bytes);
-  out.key("found");
-  out.begin_object();
-  for (const BlobFault fault : kBlobFaults) {
-    out.member(name_of(fault), report.found.at(static_cast<std::size_t>(fault)));
-  }
-  out.end_object();
+  out.object("found", [&] {
+    for (const BlobFault fault : kBlobFaults) {
+      out.member(name_of(fault), report.found.at(static_cast<std::size_t>(fault)));
+    }
+  });
   out.member("mended", report.mended);
 }
 
 std::string write_progress(const BlobCheckReport& report) {
-  JsonWriter out;
-  out.begin_object();
-  write_counts(out, report);
-  if (!report.reason.empty()) out.member("reason", cut_utf8(report.reason, kMaxReasonBytes));
-  out.end_object();
-  return out.take();
+  return json_object([&](JsonWriter& out) {
+    write_counts(out, report);
+    out.member_if("reason", cut_utf8(report.reason, kMaxReasonBytes));
+  });
 }
 
 std::string write_findings(const BlobCheckReport& report) {
   JsonWriter out;
-  out.begin_array();
-  for (const BlobFinding& finding : report.findings) write_finding(out, finding);
-  out.end_array();
+  out.array(report.findings, [&](const BlobFinding& finding) { write_finding(out, finding); });
   return out.take();
 }
 
-// State::interrupted is never stored: read_report's caller derives it.
+// The states that are stored have the same names there. State::interrupted is not: read_report's caller derives it.
 BlobCheckState kept_state(State state) {
-  if (state == State::done) return BlobCheckState::done;
-  if (state == State::stopped) return BlobCheckState::stopped;
-  return state == State::failed ? BlobCheckState::failed : BlobCheckState::running;
+  return parse_blob_check_state(name_of(state)).value_or(BlobCheckState::running);
 }
 
 BlobCheckReport read_report(const BlobCheckRow& row) {
   BlobCheckReport report;
-  report.state = state_of(row.state);
+  report.state = kStates.parse(name_of(row.state)).value_or(State::none);
   report.mend = row.mend;
   report.started_at = row.begun_at;
   report.ended_at = row.ended_at;
-  const auto progress = parse_json(row.progress);
-  const auto findings = parse_json(row.findings, kFindingsLimits);
-  if (progress) {
-    report.files = number_of(*progress, "files");
-    report.all_files = number_of(*progress, "all_files");
-    report.blobs = number_of(*progress, "blobs");
-    report.bytes = number_of(*progress, "bytes");
-    report.mended = number_of(*progress, "mended");
-    report.reason = text_of(*progress, "reason");
+  if (const auto progress = parse_json(row.progress)) {
+    report.files = progress->whole("files");
+    report.all_files = progress->whole("all_files");
+    report.blobs = progress->whole("blobs");
+    report.bytes = progress->whole("bytes");
+    report.mended = progress->whole("mended");
+    report.reason = progress->text("reason");
     if (const Json* found = progress->find("found")) {
       for (const BlobFault fault : kBlobFaults) {
-        report.found.at(static_cast<std::size_t>(fault)) = number_of(*found, name_of(fault));
+        report.found.at(static_cast<std::size_t>(fault)) = found->whole(name_of(fault));
       }
     }
   }
+  const auto findings = parse_json(row.findings, kFindingsLimits);
   if (findings && findings->if_array()) {
     for (const Json& one : *findings->if_array()) report.findings.push_back(read_finding(one));
   }

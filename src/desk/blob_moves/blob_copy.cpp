@@ -3,8 +3,6 @@
 #include <utility>
 #include <vector>
 
-#include "desk/blob_checks/blob_reading.h"
-
 namespace restante::desk {
 namespace {
 
@@ -22,19 +20,6 @@ bool read_all(OpenBlob& from, const MovingBlob& blob, const std::atomic<bool>& s
     take(bytes);
   }
   return !stopping && reading.matches(blob.sha256);
-}
-
-bool reads_as(OpenBlob& blob, std::string_view bytes) {
-  blob.forget();
-  std::string all(bytes.size() + 1, '\0');
-  std::size_t size = 0;
-  while (size < all.size()) {
-    const std::size_t got = blob.read(size, std::span(all).subspan(size));
-    if (got == 0) break;
-    size += got;
-  }
-  all.resize(size);
-  return all == bytes;
 }
 
 }  // namespace
@@ -64,8 +49,8 @@ void test_place(Places& places, Place place) {
   const auto writer = places.put(place);
   writer->write(kProbe);
   const std::string key = writer->finish().key;  // if the process ends now, it is an orphan, which the sweep deletes
-  const auto blob = places.open(key);
-  const bool right = blob && reads_as(*blob, kProbe);
+  const MovingBlob probe{{key, {}}, std::ssize(kProbe), sha256(kProbe), {}, {}};
+  const bool right = reads_back(places, probe, key, std::atomic<bool>(false), [](std::size_t) {});
   places.drop_unreferenced(key);
   if (!right) throw Unavailable("the place returned other content than was written");
 }

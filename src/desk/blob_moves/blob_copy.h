@@ -2,17 +2,13 @@
 // The functions block. They end after the current piece when `stopping` is set. They throw Unavailable like the places.
 #pragma once
 #include <atomic>
-#include <functional>
 #include <optional>
 #include <string>
 
+#include "desk/blob_checks/blob_walk.h"
 #include "model/blob_move.h"
-#include "store/places.h"
 
 namespace restante::desk {
-
-// Called for every piece that was read, also if the copy ends with an exception later.
-using ReadBytes = std::function<void(std::size_t)>;
 
 // Returns the key of the copy. None if the old place does not have the staged content, or if it was stopped.
 std::optional<std::string> write_copy(Places& places, const MovingBlob& blob, Place to,

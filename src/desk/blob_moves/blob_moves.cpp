@@ -40,12 +40,8 @@ bool is_in(Place place, const std::string& key) {
 
 BlobMoves::BlobMoves(Store& store, Places& places, Integrity& integrity, const Clock& clock, Log& log, Metrics& metrics,
                      BlobMoveRules rules)
-    : store_(store),
-      places_(places),
+    : BlobJob(store, places, clock, log, metrics),
       integrity_(integrity),
-      clock_(clock),
-      log_(log),
-      metrics_(metrics),
       rules_(std::move(rules)),
       self_(WorkerId::make(clock.now())) {
   apply_stored_move();
@@ -126,24 +122,26 @@ void BlobMoves::apply_stored_move() {
     places_.set_plan(plan);
   }
   const MutexLock lock(mutex_);
-  const bool another = found.has_value() != move_.has_value() ||
-                       (found && (found->begun_at != move_->begun_at || found->from != move_->from));
+  const auto& known = so_far_.move;
+  const bool another = found.has_value() != known.has_value() ||
+                       (found && (found->begun_at != known->begun_at || found->from != known->from));
   if (another) {
-    copied_files_ = copied_bytes_ = failures_ = 0;
-    last_failure_.clear();
-    held_up_.clear();
+    so_far_.copied_files = so_far_.copied_bytes = so_far_.failures = 0;
+    so_far_.last_failure.clear();
+    so_far_.held_up.clear();
     copying_since_.reset();
     counted_at_.reset();
   }
-  if (found != move_) counted_at_.reset();
-  move_ = found;
+  if (found != known) counted_at_.reset();
+  so_far_.move = found;
 }
 
 std::string BlobMoves::disagreement() const {
   const MutexLock lock(mutex_);
-  if (!move_ || move_->phase != BlobPhase::finished || move_->to == rules_.setting) return {};
+  const auto& move = so_far_.move;
+  if (!move || move->phase != BlobPhase::finished || move->to == rules_.setting) return {};
   return fmt::format("blobs = \"{}\" is set, but files were moved to \"{}\" and are stored there: set blobs = \"{}\"",
-                     name_of(rules_.setting), name_of(move_->to), name_of(move_->to));
+                     name_of(rules_.setting), name_of(move->to), name_of(move->to));
 }
 
 void BlobMoves::log_disagreement() {
@@ -162,7 +160,7 @@ void BlobMoves::tick() {
   std::optional<BlobMove> move;
   {
     const MutexLock lock(mutex_);
-    move = move_;
+    move = so_far_.move;
   }
   if (!move || stopping_ || (paused_until_ && now < *paused_until_)) return;
   paused_until_ = now + rules_.rest;  // in case it throws, or another server works on it
@@ -171,7 +169,7 @@ void BlobMoves::tick() {
   paused_until_.reset();
   work(*move);
   release_lease_if_failing();
-  (void)figures();
+  count_places();
 }
 
 // A request that began under the old plan may end long after the blob move, but not after late_writes_for.
@@ -316,8 +314,8 @@ void BlobMoves::put_in_place(const BlobMove& move, const MovingBlob& blob, const
   metrics_.blob_move_bytes.Increment(static_cast<double>(blob.size));
   const SteadyTime now = std::chrono::steady_clock::now();
   const MutexLock lock(mutex_);
-  ++copied_files_;
-  copied_bytes_ += blob.size;
+  ++so_far_.copied_files;
+  so_far_.copied_bytes += blob.size;
   copied_at_ = now;
   if (!copying_since_) copying_since_ = now;
 }
@@ -326,8 +324,8 @@ void BlobMoves::failed(const MovingBlob& blob, const std::string& reason) {
   metrics_.blob_move_failures.Increment();
   log_.warn("blob_not_moved", {{"blob", blob.keys.key}, {"size", blob.size}, {"reason", reason}});
   const MutexLock lock(mutex_);
-  ++failures_;
-  last_failure_ = reason;
+  ++so_far_.failures;
+  so_far_.last_failure = reason;
 }
 
 // Integrity reads the file again, twice if needed, and marks it as damaged. A marked file is not listed here any more.
@@ -338,45 +336,42 @@ void BlobMoves::suspect(const MovingBlob& blob) {
   integrity_.suspect(*upload);
 }
 
-std::vector<PlaceFigures> BlobMoves::figures() {
+void BlobMoves::count_places() {
   {
     const MutexLock lock(mutex_);
     const auto fresh = std::max<SteadyTime::duration>(kCountAtMostEvery, 20 * counting_takes_);
-    if (counted_at_ && clock_.steady() - *counted_at_ < fresh) return figures_;
+    if (counted_at_ && clock_.steady() - *counted_at_ < fresh) return;
   }
   const SteadyTime start = clock_.steady();
   auto counted = store_.count_blobs();
   const SteadyTime end = clock_.steady();
   const MutexLock lock(mutex_);
-  figures_ = counted;
   counted_at_ = end;
   counting_takes_ = end - start;
-  const bool moving = move_ && move_->phase != BlobPhase::finished;
-  const PlaceFigures old = moving ? of_place(counted, move_->from) : PlaceFigures();
+  const auto& move = so_far_.move;
+  const bool moving = move && move->phase != BlobPhase::finished;
+  const PlaceFigures old = moving ? of_place(counted, move->from) : PlaceFigures();
   metrics_.blob_move_left.Set(static_cast<double>(left_in(old)));
   metrics_.blob_move_left_bytes.Set(static_cast<double>(old.bytes - old.damaged_bytes));
-  return counted;
+  so_far_.places = std::move(counted);
 }
 
 BlobMoveProgress BlobMoves::progress() {
   apply_stored_move();
-  BlobMoveProgress progress;
-  progress.places = figures();
+  count_places();
   const MutexLock lock(mutex_);
-  progress.move = move_;
-  progress.copied_files = copied_files_;
-  progress.copied_bytes = copied_bytes_;
-  progress.failures = failures_;
-  progress.last_failure = last_failure_;
-  if (!move_ || move_->phase == BlobPhase::finished) return progress;
-  progress.copier = copier_;
-  progress.held_up = held_up_;
-  const PlaceFigures& old = of_place(progress.places, move_->from);
+  BlobMoveProgress progress = so_far_;
+  if (!progress.move || progress.move->phase == BlobPhase::finished) {
+    progress.copier = BlobMoveProgress::Copier::none;
+    progress.held_up.clear();
+    return progress;
+  }
+  const PlaceFigures& old = of_place(progress.places, progress.move->from);
   progress.left_files = left_in(old);
   progress.left_bytes = old.bytes - old.damaged_bytes;
   if (!copying_since_ || copied_at_ == *copying_since_) return progress;
   const double seconds = std::chrono::duration<double>(copied_at_ - *copying_since_).count();
-  progress.bytes_per_second = static_cast<std::int64_t>(static_cast<double>(copied_bytes_) / seconds);
+  progress.bytes_per_second = static_cast<std::int64_t>(static_cast<double>(progress.copied_bytes) / seconds);
   if (*progress.bytes_per_second > 0) progress.seconds_left = progress.left_bytes / *progress.bytes_per_second;
   return progress;
 }

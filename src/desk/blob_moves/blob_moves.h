@@ -5,7 +5,6 @@
 // that no row needs is deleted, at the latest as an orphan. A server that cannot copy leaves the lease to the others.
 // Only one thread at a time calls tick(); the other methods are thread-safe.
 #pragma once
-#include <atomic>
 #include <chrono>
 #include <deque>
 #include <functional>
@@ -13,13 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "base/clock.h"
-#include "base/log.h"
-#include "base/metrics.h"
 #include "base/mutex.h"
+#include "desk/blob_checks/blob_walk.h"
 #include "desk/blob_checks/integrity.h"
-#include "store/places.h"
-#include "store/store.h"
 
 namespace restante::desk {
 
@@ -54,7 +49,7 @@ struct BlobMoveProgress {
   std::optional<std::int64_t> seconds_left{};
 };
 
-class BlobMoves {
+class BlobMoves final : public BlobJob {
  public:
   // Reads where new files go, so construct it before the first upload. Throws Unavailable.
   BlobMoves(Store& store, Places& places, Integrity& integrity, const Clock& clock, Log& log, Metrics& metrics,
@@ -76,8 +71,6 @@ class BlobMoves {
 
   // Reads the state of the move and works for one slice. Throws Unavailable; the next tick continues.
   void tick();
-  // From any thread. Running work ends after its current piece.
-  void stop() { stopping_ = true; }
 
  private:
   enum class Copied { yes, no, stopped };
@@ -109,33 +102,20 @@ class BlobMoves {
   void suspect(const MovingBlob& blob);
   bool may_read(const BlobMove& move);
   bool has_room(const BlobMove& move, const MovingBlob& blob);
-  std::vector<PlaceFigures> figures() RESTANTE_EXCLUDES(mutex_);
+  void count_places() RESTANTE_EXCLUDES(mutex_);
   Result<void> usable(Place place, const std::function<void()>& check) const;
 
-  Store& store_;
-  Places& places_;
   Integrity& integrity_;
-  const Clock& clock_;
-  Log& log_;
-  Metrics& metrics_;
   const BlobMoveRules rules_;
   const WorkerId self_;
-  std::atomic<bool> stopping_{false};
 
-  Mutex applying_ RESTANTE_ACQUIRED_BEFORE(mutex_);  // so that an older read does not replace a newer one
-  mutable Mutex mutex_;                              // progress() runs on other threads than tick()
-  std::optional<BlobMove> move_ RESTANTE_GUARDED_BY(mutex_);
-  std::int64_t copied_files_ RESTANTE_GUARDED_BY(mutex_) = 0;
-  std::int64_t copied_bytes_ RESTANTE_GUARDED_BY(mutex_) = 0;
-  std::int64_t failures_ RESTANTE_GUARDED_BY(mutex_) = 0;
-  std::string last_failure_ RESTANTE_GUARDED_BY(mutex_);
+  Mutex applying_ RESTANTE_ACQUIRED_BEFORE(mutex_);      // so that an older read does not replace a newer one
+  mutable Mutex mutex_;                                  // progress() runs on other threads than tick()
+  BlobMoveProgress so_far_ RESTANTE_GUARDED_BY(mutex_);  // without what progress() computes
   std::optional<SteadyTime> copying_since_ RESTANTE_GUARDED_BY(mutex_);
   SteadyTime copied_at_ RESTANTE_GUARDED_BY(mutex_);
-  std::vector<PlaceFigures> figures_ RESTANTE_GUARDED_BY(mutex_);
   std::optional<SteadyTime> counted_at_ RESTANTE_GUARDED_BY(mutex_);
   SteadyTime::duration counting_takes_ RESTANTE_GUARDED_BY(mutex_){};
-  BlobMoveProgress::Copier copier_ RESTANTE_GUARDED_BY(mutex_) = BlobMoveProgress::Copier::none;
-  std::string held_up_ RESTANTE_GUARDED_BY(mutex_);
 
   // Used only by tick().
   bool logged_ = false;

@@ -25,8 +25,8 @@ bool BlobMoves::can_copy(const BlobMove& move) {
   const std::string reason(works ? std::string_view() : works.error().sentence());
   {
     const MutexLock lock(mutex_);
-    if (reason == held_up_) return works.has_value();
-    held_up_ = reason;
+    if (reason == so_far_.held_up) return works.has_value();
+    so_far_.held_up = reason;
   }
   if (!works) {
     log_.warn("blob_move_held_up", {{"from", name_of(move.from)}, {"to", name_of(move.to)}, {"reason", reason}});
@@ -40,20 +40,19 @@ bool BlobMoves::holds_lease() {
   bool held = rules_.alone;
   if (!held) {
     const Time wall = clock_.now();
-    const Time until = wall + std::chrono::duration_cast<std::chrono::microseconds>(rules_.lease);
-    held = store_.take_blob_move_lease(self_, until, wall).take().value();
+    held = store_.take_blob_move_lease(self_, wall + rules_.lease, wall).take().value();
   }
   leased_until_ = held ? std::optional(now + rules_.lease) : std::nullopt;
   if (!held) forget_pass();
   const MutexLock lock(mutex_);
-  copier_ = held ? Copier::this_server : Copier::other_server;
+  so_far_.copier = held ? Copier::this_server : Copier::other_server;
   return held;
 }
 
 void BlobMoves::give_up_lease() {
   {
     const MutexLock lock(mutex_);
-    copier_ = Copier::none;
+    so_far_.copier = Copier::none;
   }
   page_.clear();  // other servers change these rows; after_ stays right
   if (!std::exchange(leased_until_, std::nullopt) || rules_.alone) return;

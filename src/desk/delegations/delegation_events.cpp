@@ -8,15 +8,13 @@ namespace restante::desk {
 namespace {
 
 std::string facts_of(const Delegation& delegation) {
-  JsonWriter out;
-  out.begin_object();
-  out.member("delegation_id", delegation.id);
-  out.member("status", name_of(delegation.status));
-  out.member("caller_id", delegation.caller_id.text());
-  out.member("target_id", delegation.callee_id.text());
-  if (!delegation.progress.empty()) out.member("progress", delegation.progress);
-  out.end_object();
-  return out.take();
+  return json_object([&](JsonWriter& out) {
+    out.member("delegation_id", delegation.id);
+    out.member("status", name_of(delegation.status));
+    out.member("caller_id", delegation.caller_id.text());
+    out.member("target_id", delegation.callee_id.text());
+    out.member_if("progress", delegation.progress);
+  });
 }
 
 double age_of(const Delegation& ended) {

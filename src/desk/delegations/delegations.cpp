@@ -1,6 +1,6 @@
 #include "desk/delegations/delegations.h"
 
-#include "desk/delegations/task_files.h"
+#include "desk/inbox/outgoing.h"
 #include "desk/workspaces/workspaces.h"
 #include "model/errors.h"
 
@@ -8,6 +8,14 @@ namespace restante::desk {
 namespace {
 
 constexpr std::size_t kMaxKey = 255;
+constexpr std::size_t kMaxAttachments = 64;
+
+// The files that go with a task or with its result, under the names that the other side will use. The store stages them
+// in the same transaction as the task.
+struct TaskFiles {
+  std::string files;  // a JSON list, empty when there are none
+  std::vector<OutgoingFile> outgoing;
+};
 
 Error bad_field(std::string_view field, std::string sentence) {
   return Error(errors::bad_field, {{"field", std::string(field)}}).with_sentence(std::move(sentence));
@@ -30,6 +38,68 @@ Result<void> check_request(const TaskRequest& request) {
   return {};
 }
 
+// From where a file of an old task can be sent again, with the new id `id`. None for a file that the receiving agent
+// had before the task, which the task only mentions.
+std::optional<OutgoingFile> source_of(UploadStore& store, const Delegation& old, FileId file, FileId id, WorkspaceId to,
+                                      Time now) {
+  const OutgoingFile from_callee{old.callee_id, file, id, old.caller_id};
+  const auto upload_status = store.find_upload_status(old.callee_id, file, now);
+  if (!upload_status) return from_callee;
+  const Upload& upload = upload_status->upload;
+  if (upload.source_id != old.caller_id) {
+    return to == old.callee_id ? std::nullopt : std::optional<OutgoingFile>(from_callee);
+  }
+  if (!upload_status->ended_at && upload_status->state != UploadState::expired && !upload.damage) return from_callee;
+  // The receiving agent has taken the file, and its row was deleted. The caller's original may still exist.
+  const auto original = store.find_outgoing(old.caller_id, upload.sha256, now);
+  return original ? OutgoingFile{old.caller_id, original->id, id, {}} : from_callee;
+}
+
+// `parts` are A2A file parts. too_many_files; attachment_gone for a file of another workspace.
+Result<TaskFiles> name_task_files(WorkspaceId from, WorkspaceId to, Json::Array parts, Time now) {
+  TaskFiles task_files;
+  if (parts.empty()) return task_files;
+  if (parts.size() > kMaxAttachments) return errors::too_many_files;
+  Json message = Json::object({{"parts", Json::array(std::move(parts))}});
+  Envelope envelope{Json::object({{"params", Json::object({{"message", std::move(message)}})}}), {}};
+  const Principal sender{Principal::Role::workspace, from, {}, false};
+  auto outgoing = address_files(sender, to, envelope, now);
+  if (!outgoing) return outgoing.error();
+  task_files.outgoing = std::move(*outgoing);
+  Json::Array files;
+  for (Json& part : *envelope.json.find("params")->find("message")->find("parts")->if_array()) {
+    files.push_back(*part.find("file"));
+  }
+  task_files.files = Json::array(std::move(files)).dump();
+  return task_files;
+}
+
+// The files of a task that was given before, wherever their blobs still are. A file whose blob was deleted is still in
+// the list: the store refuses it, after it has checked whether the request is a repeated one.
+TaskFiles reuse_task_files(UploadStore& store, const DelegationRecord& old, WorkspaceId to, Time now) {
+  TaskFiles task_files;
+  auto files = parse_json(old.task_files);
+  if (files.has_error() || !files->if_array()) return task_files;
+  std::map<FileId, FileId> names;
+  for (Json& one : *files->if_array()) {
+    Json* uri = one.find("uri");
+    const auto file = uri && uri->if_string() ? file_of(*uri->if_string(), old.delegation.callee_id) : std::nullopt;
+    if (!file) continue;  // it is not stored on this server
+    const auto [name, first] = names.try_emplace(*file, FileId::make(now));
+    const auto source = source_of(store, old.delegation, *file, name->second, to, now);
+    if (!source) continue;
+    if (first) task_files.outgoing.push_back(*source);
+    *uri = Json::string(pending_uri(to, name->second));
+  }
+  task_files.files = files->dump();
+  return task_files;
+}
+
+Result<TaskFiles> task_files_of(UploadStore& store, TaskRequest& request, Time now) {
+  if (request.sent_before) return reuse_task_files(store, *request.sent_before, *request.target, now);
+  return name_task_files(request.caller, *request.target, std::move(request.attachments).value_or(Json::Array()), now);
+}
+
 }  // namespace
 
 Result<void> Delegations::complete_retry(TaskRequest& request) {
@@ -47,11 +117,6 @@ Result<void> Delegations::complete_retry(TaskRequest& request) {
   return {};
 }
 
-Result<TaskFiles> Delegations::task_files_of(TaskRequest& request, Time now) const {
-  if (request.sent_before) return reuse_task_files(store_, *request.sent_before, *request.target, now);
-  return name_task_files(request.caller, *request.target, std::move(request.attachments).value_or(Json::Array()), now);
-}
-
 Result<NewDelegation> Delegations::prepare(TaskRequest request) const {
   if (const auto fine = check_request(request); !fine) return fine.error();
   const Time now = clock_.now();
@@ -63,7 +128,7 @@ Result<NewDelegation> Delegations::prepare(TaskRequest request) const {
     return Error(errors::bad_field, {{"field", std::string("deadline")}, {"max_seconds", longest}})
         .with_sentence("deadline is later than this server allows");
   }
-  auto task_files = task_files_of(request, now);
+  auto task_files = task_files_of(store_, request, now);
   if (!task_files) return task_files.error();
   wanted.id = request.delegation_id.empty() ? Uuid::make(now).text() : std::move(request.delegation_id);
   wanted.caller_id = request.caller;
@@ -89,12 +154,15 @@ Commit<Result<OpenedDelegation>> Delegations::open(const NewDelegation& wanted, 
   return commit;
 }
 
-Commit<Result<DelegationChange>> Delegations::deliver(const std::string& id) {
-  auto commit = store_.deliver_delegation(id, clock_.now());
+Commit<Result<DelegationChange>> Delegations::reported(Commit<Result<DelegationChange>> commit) {
   commit.then([this](const Result<DelegationChange>& change) {
     if (change) events_.changed(*change);
   });
   return commit;
+}
+
+Commit<Result<DelegationChange>> Delegations::deliver(const std::string& id) {
+  return reported(store_.deliver_delegation(id, clock_.now()));
 }
 
 Commit<Result<DelegationChange>> Delegations::report(WorkspaceId who, const std::string& id, DelegationReport report,
@@ -112,11 +180,7 @@ Commit<Result<DelegationChange>> Delegations::report(WorkspaceId who, const std:
   report.files = std::move(task_files->files);
   report.attachments = std::move(task_files->outgoing);
   report.terms = terms_of(uploads_.rules(), task->deadline, now);
-  auto commit = store_.advance_delegation(who, id, std::move(report), now);
-  commit.then([this](const Result<DelegationChange>& change) {
-    if (change) events_.changed(*change);
-  });
-  return commit;
+  return reported(store_.advance_delegation(who, id, std::move(report), now));
 }
 
 Commit<Result<DelegationChange>> Delegations::beat(WorkspaceId callee, const std::string& id,
@@ -135,11 +199,7 @@ Commit<Result<DelegationChange>> Delegations::cancel(WorkspaceId caller, const s
   report.status = DelegationStatus::failed;
   report.by = DelegationActor::caller;
   report.text = "cancelled by caller";
-  auto commit = store_.advance_delegation(caller, id, std::move(report), clock_.now());
-  commit.then([this](const Result<DelegationChange>& change) {
-    if (change) events_.changed(*change);
-  });
-  return commit;
+  return reported(store_.advance_delegation(caller, id, std::move(report), clock_.now()));
 }
 
 Result<DelegationRecord> Delegations::read(WorkspaceId who, const std::string& id) {

@@ -12,7 +12,6 @@
 #include "base/json.h"
 #include "base/mutex.h"
 #include "desk/delegations/delegation_events.h"
-#include "desk/delegations/task_files.h"
 #include "desk/uploads/uploads.h"
 #include "desk/workspaces/presence.h"
 #include "store/store.h"
@@ -92,7 +91,8 @@ class Delegations {
   DelegationEvents& events() { return events_; }
 
  private:
-  Result<TaskFiles> task_files_of(TaskRequest& request, Time now) const;
+  // Reports the change once it is durable.
+  Commit<Result<DelegationChange>> reported(Commit<Result<DelegationChange>> commit);
   DelegationView look(const Delegation& delegation, const Workspace& callee, DelegationWait wait);
 
   Store& store_;

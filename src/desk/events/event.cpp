@@ -50,56 +50,45 @@ std::string_view kind_of(const InboxRow& row) {
   return {};
 }
 
-void write_text(JsonWriter& out, std::string_view name, std::string_view text) {
-  out.key(name);
-  text.empty() ? out.null() : out.string(text);
-}
-
-void begin(JsonWriter& out, const InboxRow& row) {
-  out.begin_object();
-  out.member("activity_id", row.id.text());
-  out.member("seq", row.seq);
-  out.member("workspace_id", row.workspace_id.text());
-  out.member("created_at", format_time(row.created_at));
+// An object with the members that every row's events have, and those that `write` adds.
+std::string object_of(const InboxRow& row, auto&& write) {
+  return json_object([&](JsonWriter& out) {
+    out.member("activity_id", row.id.text());
+    out.member("seq", row.seq);
+    out.member("workspace_id", row.workspace_id.text());
+    out.member("created_at", row.created_at);
+    write(out);
+  });
 }
 
 std::string row_data(const InboxRow& row) {
-  JsonWriter out;
-  begin(out, row);
-  out.member("activity_type", row.activity_type);
-  write_text(out, "method", row.method);
-  write_text(out, "summary", row.summary);
-  write_text(out, "status", row.status);
-  write_text(out, "source_id", row.source_id ? row.source_id->text() : std::string());
-  write_text(out, "target_id", row.target_id ? row.target_id->text() : std::string());
-  out.end_object();
-  return out.take();
+  return object_of(row, [&](JsonWriter& out) {
+    out.member("activity_type", row.activity_type);
+    out.member_or_null("method", row.method);
+    out.member_or_null("summary", row.summary);
+    out.member_or_null("status", row.status);
+    out.member_or_null("source_id", row.source_id ? row.source_id->text() : std::string());
+    out.member_or_null("target_id", row.target_id ? row.target_id->text() : std::string());
+  });
 }
 
 std::string agent_message(const InboxRow& row) {
   const MessageContent content = response_content(row);
-  JsonWriter out;
-  begin(out, row);
-  out.member("message", content.text);
-  out.key("attachments");
-  write_files(out, content.files);
-  out.end_object();
-  return out.take();
+  return object_of(row, [&](JsonWriter& out) {
+    out.member("message", content.text);
+    out.key("attachments");
+    write_files(out, content.files);
+  });
 }
 
 std::string facts_in(const InboxRow& row, std::span<const std::string_view> names) {
-  JsonWriter out;
-  begin(out, row);
-  if (const auto facts = parse_json(row.request_body)) {
+  const auto facts = parse_json(row.request_body);
+  return object_of(row, [&](JsonWriter& out) {
     for (const std::string_view name : names) {
-      const Json* fact = facts->find(name);
-      if (!fact) continue;
-      out.key(name);
-      out.raw(fact->dump());
+      const Json* fact = facts ? facts->find(name) : nullptr;
+      if (fact) out.raw_member(name, fact->dump());
     }
-  }
-  out.end_object();
-  return out.take();
+  });
 }
 
 std::string data_of(std::string_view kind, const InboxRow& row) {
@@ -112,9 +101,7 @@ std::string data_of(std::string_view kind, const InboxRow& row) {
 std::vector<Event> events_of(const InboxRow& row) {
   std::vector<Event> events;
   const std::string_view kind = kind_of(row);
-  if (!kind.empty()) {
-    events.push_back({std::string(kind), data_of(kind, row)});
-  }
+  if (!kind.empty()) events.push_back({std::string(kind), data_of(kind, row)});
   events.push_back({"ACTIVITY_LOGGED", row_data(row), row.seq});
   return events;
 }
@@ -127,13 +114,12 @@ Event event_of(const LiveEvent& item) {
 }
 
 Event resync(WorkspaceId workspace, std::int64_t head, std::int64_t position, bool replayed) {
-  JsonWriter out;
-  out.begin_object();
-  out.member("workspace_id", workspace.text());
-  out.member("seq", head);
-  if (replayed) out.member("replayed_from", position);
-  out.end_object();
-  return {"RESYNC", out.take(), position};
+  std::string data = json_object([&](JsonWriter& out) {
+    out.member("workspace_id", workspace.text());
+    out.member("seq", head);
+    if (replayed) out.member("replayed_from", position);
+  });
+  return {"RESYNC", std::move(data), position};
 }
 
 Event resync_all() { return {"RESYNC", "{}"}; }

@@ -1,7 +1,5 @@
 #include "desk/events/event_bus.h"
 
-#include "desk/workspaces/workspaces.h"
-
 namespace restante::desk {
 namespace {
 
@@ -9,7 +7,17 @@ constexpr std::size_t kRemembered = 4096;
 
 }  // namespace
 
+std::string topic_of(WorkspaceId workspace) { return "workspace:" + workspace.text(); }
 std::string live_topic_of(WorkspaceId workspace) { return "live:" + workspace.text(); }
+std::string topic_of(TokenId token) { return "token:" + token.text(); }
+
+std::vector<std::string> revocation_topics(const Principal& principal) {
+  std::vector<std::string> topics;
+  if (principal.token_id) topics.push_back(topic_of(*principal.token_id));
+  if (principal.opened_by) topics.push_back(topic_of(*principal.opened_by));
+  if (principal.is_admin()) topics.emplace_back(kAdminTopic);
+  return topics;
+}
 
 void EventBus::appended(WorkspaceId workspace, const Appended& at) {
   // Before the ring: a stream that it wakes finds the row in its order among the events.

@@ -16,6 +16,7 @@
 #include "base/bell.h"
 #include "base/mutex.h"
 #include "model/inbox_row.h"
+#include "model/principal.h"
 #include "store/announcements.h"
 #include "store/store.h"
 
@@ -78,9 +79,18 @@ class EventBus {
   std::uint64_t last_ RESTANTE_GUARDED_BY(mutex_) = 0;
 };
 
-// Rings for events of this workspace that are not inbox rows; rows ring topic_of(workspace).
+// --- All topics that ring
+// A row was appended to this workspace's inbox, or the workspace has changed.
+std::string topic_of(WorkspaceId workspace);
+// An event of this workspace that is not an inbox row.
 std::string live_topic_of(WorkspaceId workspace);
-// Rings for every event.
+// Every event.
 inline constexpr std::string_view kAllEventsTopic = "all events";
+// This token was revoked.
+std::string topic_of(TokenId token);
+// The operator's token was replaced.
+inline constexpr std::string_view kAdminTopic = "admin";
+// This principal's token may have been revoked. Everything it holds open waits on these.
+std::vector<std::string> revocation_topics(const Principal& principal);
 
 }  // namespace restante::desk

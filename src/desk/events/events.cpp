@@ -11,15 +11,6 @@ constexpr std::size_t kStepEvents = 100;
 
 }  // namespace
 
-WorkspaceEvents::WorkspaceEvents(Store& store, EventBus& event_bus, Principals& principals, const Principal& caller,
-                                 WorkspaceId workspace)
-    : store_(store),
-      event_bus_(event_bus),
-      principals_(principals),
-      caller_(caller),
-      workspace_(workspace),
-      subscription_(event_bus) {}
-
 Result<void> WorkspaceEvents::begin(std::optional<std::string_view> last_event_id) {
   const auto workspace = store_.find_workspace(workspace_);
   if (!workspace) return workspace.error();
@@ -97,14 +88,6 @@ void WorkspaceEvents::append_events(const LiveEvent& item, std::vector<Event>& e
   const bool of_the_chat = item.name.starts_with("UPLOAD_") || item.name.starts_with("WORKSPACE_");
   if (!caller_.sees_chat_only() || of_the_chat) events.push_back(event_of(item));
 }
-
-AllEvents::AllEvents(Store& store, EventBus& event_bus, Principals& principals, const Principal& caller)
-    : store_(store),
-      event_bus_(event_bus),
-      principals_(principals),
-      caller_(caller),
-      subscription_(event_bus),
-      last_event_(event_bus.last()) {}
 
 std::optional<EventStep> AllEvents::next() {
   if (!principals_.still_live(caller_)) return std::nullopt;

@@ -20,11 +20,27 @@ struct EventStep {
   bool more = false;  // call again at once
 };
 
+// What the streams have in common.
+class EventStream {
+ protected:
+  EventStream(Store& store, EventBus& event_bus, Principals& principals, const Principal& caller)
+      : store_(store), event_bus_(event_bus), principals_(principals), caller_(caller), subscription_(event_bus) {}
+  ~EventStream() = default;
+
+  Store& store_;
+  EventBus& event_bus_;
+  Principals& principals_;
+  const Principal caller_;
+  const EventBus::EventSubscription subscription_;
+  std::uint64_t last_event_ = 0;  // number of the last event sent
+};
+
 // The stream of one workspace. A sender gets only events of the chat, its files and the agent's presence.
-class WorkspaceEvents {
+class WorkspaceEvents final : EventStream {
  public:
   WorkspaceEvents(Store& store, EventBus& event_bus, Principals& principals, const Principal& caller,
-                  WorkspaceId workspace);
+                  WorkspaceId workspace)
+      : EventStream(store, event_bus, principals, caller), workspace_(workspace) {}
 
   // Starts after the last event that the client has seen. Starts at the inbox's end if there is no such event, or if it
   // cannot be read any more.
@@ -40,32 +56,23 @@ class WorkspaceEvents {
   // Puts live events between the rows, in the order in which they happened.
   void interleave(const std::vector<InboxRow>& rows, const EventBus::Page& live, std::vector<Event>& events) const;
 
-  Store& store_;
-  EventBus& event_bus_;
-  Principals& principals_;
-  const Principal caller_;
   const WorkspaceId workspace_;
-  const EventBus::EventSubscription subscription_;
-  std::int64_t position_ = 0;     // seq of the last row sent
-  std::uint64_t last_event_ = 0;  // number of the last event sent
+  std::int64_t position_ = 0;  // seq of the last row sent
   std::optional<Event> opening_;
 };
 
 // The stream of all workspaces for the operator, live only. Its events have no ids, so a client cannot continue one.
-class AllEvents {
+class AllEvents final : EventStream {
  public:
-  AllEvents(Store& store, EventBus& event_bus, Principals& principals, const Principal& caller);
+  AllEvents(Store& store, EventBus& event_bus, Principals& principals, const Principal& caller)
+      : EventStream(store, event_bus, principals, caller) {
+    last_event_ = event_bus.last();
+  }
   std::optional<EventStep> next();
 
  private:
   std::optional<InboxRow> find_row(const LiveEvent& item);
 
-  Store& store_;
-  EventBus& event_bus_;
-  Principals& principals_;
-  const Principal caller_;
-  const EventBus::EventSubscription subscription_;
-  std::uint64_t last_event_ = 0;
   bool opened_ = false;
 };
 

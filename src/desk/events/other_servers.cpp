@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "desk/principals/tokens.h"
-
 namespace restante::desk {
 namespace {
 

@@ -21,7 +21,7 @@ struct MessageContent {
 };
 
 // A2A parts: texts, and files that have a uri.
-MessageContent content_of_parts(const Json* parts);
+MessageContent content_of_parts(const Json::Array& parts);
 // The message of a message/send row.
 MessageContent request_content(const InboxRow& row);
 // The agent's message: a notify's text and attachments, or the answer of a callback. The answer is a message, or a task

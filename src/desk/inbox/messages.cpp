@@ -1,7 +1,7 @@
 #include "desk/inbox/messages.h"
 
 #include "base/text.h"
-#include "desk/principals/canonical.h"
+#include "desk/principals/idempotency.h"
 #include "model/errors.h"
 #include "model/inbox_messages.h"
 

@@ -61,8 +61,8 @@ Commit<Result<SentMessage>> Outgoing::send(WorkspaceId target, const NewInboxRow
 }
 
 Result<void> Outgoing::check_shown(WorkspaceId workspace, const Json::Array& parts) {
-  const Json list = Json::array(parts);
-  for (const FilePart& shown : content_of_parts(&list).files) {
+  const MessageContent content = content_of_parts(parts);
+  for (const FilePart& shown : content.files) {
     if (!shown.uri.starts_with(kPendingScheme)) continue;
     const auto id = file_of(shown.uri, workspace);
     if (!id) return gone({});

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/mutex.h"
 #include "model/idempotency.h"
 #include "store/claims.h"
@@ -24,8 +25,6 @@ class IdempotencyLocks {
    public:
     IdempotencyLock(std::shared_ptr<RunningScopes> running, const Digest& scope);
     ~IdempotencyLock();
-    IdempotencyLock(const IdempotencyLock&) = delete;
-    IdempotencyLock& operator=(const IdempotencyLock&) = delete;
     void release();
 
    private:
@@ -46,5 +45,9 @@ class IdempotencyLocks {
   const Clock& clock_;
   std::shared_ptr<RunningScopes> running_;  // locks may outlive this object
 };
+
+// The same text for equal JSON values: members are sorted by name, numbers are compared by value, a list keeps its
+// order. Used only to compare requests and messages; what is stored and passed on stays as it was sent.
+std::string canonical_text(const Json& value);
 
 }  // namespace restante::desk

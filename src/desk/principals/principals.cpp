@@ -1,6 +1,6 @@
 #include "desk/principals/principals.h"
 
-#include "desk/principals/tokens.h"
+#include "desk/events/event_bus.h"
 #include "model/errors.h"
 
 namespace restante::desk {
@@ -8,8 +8,7 @@ namespace {
 
 // A working day and a night: a laptop that was closed in the evening is still signed in the next morning.
 constexpr std::chrono::seconds kSessionLifetime = std::chrono::hours(24);
-
-constexpr std::string_view kAdminTopic = "admin";
+constexpr auto kRecordInterval = std::chrono::minutes(1);
 
 std::optional<Principal::Role> role_of(TokenKind kind) {
   switch (kind) {
@@ -28,6 +27,26 @@ std::optional<Principal::Role> role_of(TokenKind kind) {
 }
 
 }  // namespace
+
+void TokenUses::record(TokenId id) {
+  const SteadyTime now = clock_.steady();
+  const MutexLock lock(mutex_);
+  const auto [found, first] = recorded_.try_emplace(id, now);
+  if (!first && now - found->second < kRecordInterval) return;
+  found->second = now;
+  unwritten_.emplace_back(id, clock_.now());
+}
+
+void TokenUses::flush() {
+  std::vector<std::pair<TokenId, Time>> uses;
+  {
+    const MutexLock lock(mutex_);
+    uses.swap(unwritten_);
+    const SteadyTime now = clock_.steady();
+    std::erase_if(recorded_, [now](const auto& recorded) { return now - recorded.second >= kRecordInterval; });
+  }
+  if (!uses.empty()) (void)store_.record_token_uses(uses).take();
+}
 
 Result<Principal> Principals::by_token(std::string_view secret) {
   if (!looks_like_token(secret)) return errors::invalid_token;
@@ -115,14 +134,6 @@ void Principals::replace_admin(const Digest& admin) {
     if (token.kind == TokenKind::session && token.live(now)) (void)store_.revoke_token(token.id, now).take();
   }
   bell_.ring(kAdminTopic);
-}
-
-std::vector<std::string> revocation_topics(const Principal& principal) {
-  std::vector<std::string> topics;
-  if (principal.token_id) topics.push_back(topic_of(*principal.token_id));
-  if (principal.opened_by) topics.push_back(topic_of(*principal.opened_by));
-  if (principal.is_admin()) topics.emplace_back(kAdminTopic);
-  return topics;
 }
 
 std::optional<std::uint64_t> Principals::admin_generation(const Digest& hash) const {

@@ -5,16 +5,35 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/bell.h"
 #include "base/clock.h"
 #include "base/mutex.h"
-#include "desk/principals/token_uses.h"
 #include "model/principal.h"
 #include "store/tokens.h"
 
 namespace restante::desk {
+
+// When each token was last used, so that people see which ones are still needed. A use is recorded at most once a
+// minute, in memory; flush() writes the recorded uses together. Thread-safe.
+class TokenUses {
+ public:
+  TokenUses(TokenStore& store, const Clock& clock) : store_(store), clock_(clock) {}
+
+  void record(TokenId id);
+  // Throws Unavailable; uses that could not be written are lost.
+  void flush();
+
+ private:
+  TokenStore& store_;
+  const Clock& clock_;
+  Mutex mutex_;  // requests come on all pool threads
+  std::unordered_map<TokenId, SteadyTime> recorded_ RESTANTE_GUARDED_BY(mutex_);
+  std::vector<std::pair<TokenId, Time>> unwritten_ RESTANTE_GUARDED_BY(mutex_);
+};
 
 struct Session {
   std::string secret;  // the cookie's value
@@ -62,8 +81,5 @@ class Principals {
   std::uint64_t admin_generation_ RESTANTE_GUARDED_BY(mutex_) = 0;
   std::function<std::optional<Digest>()> read_admin_;
 };
-
-// The topics that ring when this principal's token may have been revoked. Everything it holds open waits on them.
-std::vector<std::string> revocation_topics(const Principal& principal);
 
 }  // namespace restante::desk

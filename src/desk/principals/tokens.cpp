@@ -1,15 +1,9 @@
 #include "desk/principals/tokens.h"
 
+#include "desk/events/event_bus.h"
 #include "model/errors.h"
 
 namespace restante::desk {
-namespace {
-
-constexpr auto kEnrolmentLifetime = std::chrono::hours(24);
-
-}  // namespace
-
-std::string topic_of(TokenId id) { return "token:" + id.text(); }
 
 Result<IssuedToken> Tokens::issue(TokenKind kind, std::optional<WorkspaceId> workspace, std::string label) {
   if (workspace) {

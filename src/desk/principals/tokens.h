@@ -1,6 +1,7 @@
 // Tokens issues and revokes tokens. A secret is returned once, to the client that asked for it. Revoking a token ends
 // its held requests and streams within moments. Thread-safe.
 #pragma once
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,8 @@
 #include "store/store.h"
 
 namespace restante::desk {
+
+inline constexpr auto kEnrolmentLifetime = std::chrono::hours(24);
 
 struct IssuedToken {
   std::string secret;
@@ -41,8 +44,5 @@ class Tokens {
   const Clock& clock_;
   Log& log_;
 };
-
-// The topic that rings when this token is revoked.
-std::string topic_of(TokenId id);
 
 }  // namespace restante::desk

@@ -25,6 +25,13 @@ struct Staging::File {
   std::int64_t checked_size = 0;        // its size when the free space was last checked
 };
 
+Result<std::unique_ptr<Staging>> Uploads::stage(WorkspaceId workspace, UploadDirection direction,
+                                                const Principal& caller) {
+  if (!rules_.staging || !store_.uploads_ready()) return errors::no_callback;
+  if (!has_room(0)) return errors::insufficient_storage;
+  return std::make_unique<Staging>(*this, workspace, direction, owner_of(caller));
+}
+
 Staging::Staging(Uploads& uploads, WorkspaceId workspace, UploadDirection direction, std::optional<TokenId> staged_by)
     : uploads_(uploads), workspace_(workspace), direction_(direction), staged_by_(staged_by) {}
 

@@ -20,8 +20,6 @@ class Staging {
  public:
   Staging(Uploads& uploads, WorkspaceId workspace, UploadDirection direction, std::optional<TokenId> staged_by);
   ~Staging();
-  Staging(const Staging&) = delete;
-  Staging& operator=(const Staging&) = delete;
 
   // too_many_files beyond the limit.
   Result<void> begin_file(std::string_view raw_name, std::string_view raw_type);

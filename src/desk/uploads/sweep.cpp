@@ -1,7 +1,6 @@
 #include "desk/uploads/sweep.h"
 
 #include <algorithm>
-#include <thread>
 
 #include "model/errors.h"
 #include "store/blob_key.h"
@@ -10,7 +9,8 @@ namespace restante::desk {
 namespace {
 
 constexpr auto kMeasureEvery = std::chrono::seconds(15);
-constexpr auto kLongestPause = std::chrono::milliseconds(50);
+// So many times as long as a step, so that other writes can run between two steps.
+constexpr int kPause = 2;
 
 std::chrono::milliseconds since(SteadyTime start) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start);
@@ -20,14 +20,11 @@ std::chrono::milliseconds since(SteadyTime start) {
 
 Sweep::Sweep(Store& store, Places& places, UploadEvents& events, const Clock& clock, Log& log, Metrics& metrics,
              SweepRules rules)
-    : store_(store),
-      places_(places),
+    : BlobJob(store, places, clock, log, metrics),
       events_(events),
-      clock_(clock),
-      log_(log),
-      metrics_(metrics),
       rules_(rules),
-      guard_(clock, rules.every) {}
+      guard_(clock, rules.every),
+      walk_(store, places) {}
 
 void Sweep::tick() {
   bool due = false;
@@ -80,12 +77,6 @@ void Sweep::log_report(const SweepReport& report) const {
                       {"duration_ms", static_cast<std::int64_t>(report.took.count())}});
 }
 
-// Pauses twice as long as the step took, so that other writes can run.
-void Sweep::pause_for_writers(SteadyTime since_then) const {
-  const auto took = std::chrono::steady_clock::now() - since_then;
-  std::this_thread::sleep_for(std::min<std::chrono::steady_clock::duration>(2 * took, kLongestPause));
-}
-
 void Sweep::sweep_rows(SweepReport& report) {
   for (bool more = true; more && !stopping_;) {
     const SteadyTime start = std::chrono::steady_clock::now();
@@ -96,13 +87,13 @@ void Sweep::sweep_rows(SweepReport& report) {
     metrics_.swept("expired").Increment(static_cast<double>(swept.expired.size()));
     for (const UploadChange& change : swept.expired) events_.expired(change);
     more = swept.more;
-    if (more) pause_for_writers(start);
+    if (more) pause_for_writers(start, kPause);
   }
 }
 
 // Blobs first, then the list of them. After a crash in between a blob is deleted again, which does no harm.
 void Sweep::drop_blobs(SweepReport& report) {
-  const Time unread = clock_.now() - std::chrono::duration_cast<std::chrono::microseconds>(rules_.longest_request);
+  const Time unread = clock_.now() - rules_.longest_request;
   for (std::string after; !stopping_;) {
     const SteadyTime start = std::chrono::steady_clock::now();
     const auto keys = store_.list_dropped_blobs(rules_.step, unread, after);
@@ -112,50 +103,46 @@ void Sweep::drop_blobs(SweepReport& report) {
     if (!dropped.empty()) (void)store_.forget_dropped_blobs(std::move(dropped)).take();
     if (std::ssize(keys) < rules_.step) return;
     after = keys.back();
-    pause_for_writers(start);
+    pause_for_writers(start, kPause);
   }
 }
 
 void Sweep::collect_orphans(SweepReport& report) {
-  const Time before = clock_.now() - std::chrono::duration_cast<std::chrono::microseconds>(rules_.orphan_grace);
+  const Time before = clock_.now() - rules_.orphan_grace;
   report.orphans += static_cast<std::int64_t>(places_.drop_unfinished(before, &unreachable_places_));
   for (std::size_t listed = 0; listed < rules_.look_at && !stopping_;) {
     const SteadyTime start = std::chrono::steady_clock::now();
-    BlobPage page = places_.list(walk_from_, before, &unreachable_places_);
-    listed += page.keys.size();
-    collect(page.keys, report);
-    walk_from_ = std::move(page.next);
-    if (!page.keys.empty()) pause_for_writers(start);
-    if (!walk_from_.empty()) continue;
+    const auto blobs = walk_.next_blobs(before, unreachable_places_);
+    listed += blobs.size();
+    collect(blobs, report);
+    const bool more = walk_.pass_blobs();
+    if (!blobs.empty()) pause_for_writers(start, kPause);
+    if (more) continue;
     std::erase_if(orphan_candidates_, [this](const auto& candidate) RESTANTE_REQUIRES(running_) {
-      return candidate.second.walk != walk_ && !unreachable_places_.contains(parse_key(candidate.first)->place);
+      return candidate.second.walk != walk_number_ && !unreachable_places_.contains(parse_key(candidate.first)->place);
     });
-    ++walk_;
+    ++walk_number_;
     return;
   }
 }
 
 // A file's time is from the wall clock, which may have been set since. So a blob must also have been a candidate for as
 // long by the steady clock.
-void Sweep::collect(const std::vector<std::string>& keys, SweepReport& report) {
-  const auto known = store_.known_blobs(keys);
+void Sweep::collect(const std::vector<BlobWalk::Blob>& blobs, SweepReport& report) {
   const SteadyTime now = clock_.steady();
-  auto next_known = known.begin();
-  for (const std::string& key : keys) {
+  for (const auto& [key, named] : blobs) {
     if (stopping_) return;
-    if (next_known != known.end() && *next_known == key) {
-      ++next_known;
+    if (named) {
       orphan_candidates_.erase(key);
       continue;
     }
-    const auto candidate = orphan_candidates_.try_emplace(key, OrphanCandidate{now, walk_}).first;
-    candidate->second.walk = walk_;
+    const auto candidate = orphan_candidates_.try_emplace(key, OrphanCandidate{now, walk_number_}).first;
+    candidate->second.walk = walk_number_;
     if (now - candidate->second.since < rules_.orphan_grace) continue;
     if (places_.drop_all({&key, 1}, &unreachable_places_).empty()) continue;
     orphan_candidates_.erase(candidate);
     ++report.orphans;
-    metrics_.orphans_collected.Increment();
-    log_.info("orphan_collected", {{"blob", key}});
+    count_orphan(key);
   }
 }
 

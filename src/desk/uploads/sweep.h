@@ -5,21 +5,16 @@
 // place keeps its blobs until it answers again; the other places are swept nevertheless. Thread-safe: one sweep at a
 // time, the next one waits.
 #pragma once
-#include <atomic>
 #include <chrono>
 #include <map>
 #include <set>
 #include <string>
 
-#include "base/clock.h"
 #include "base/jump_guard.h"
 #include "base/last_run.h"
-#include "base/log.h"
-#include "base/metrics.h"
 #include "base/mutex.h"
+#include "desk/blob_checks/blob_walk.h"
 #include "desk/uploads/upload_events.h"
-#include "store/places.h"
-#include "store/store.h"
 
 namespace restante::desk {
 
@@ -45,7 +40,7 @@ struct SweepReport {
   std::chrono::milliseconds took{0};
 };
 
-class Sweep {
+class Sweep final : public BlobJob {
  public:
   Sweep(Store& store, Places& places, UploadEvents& events, const Clock& clock, Log& log, Metrics& metrics,
         SweepRules rules);
@@ -57,27 +52,18 @@ class Sweep {
   Result<SweepReport> run_once();
   // The last sweep, by the timer or by the operator; ticks without a sweep do not count.
   const LastRun& last_run() const { return last_run_; }
-  // From any thread. A running sweep ends after its current step.
-  void stop() { stopping_ = true; }
 
  private:
   void sweep_rows(SweepReport& report) RESTANTE_REQUIRES(running_);
   void drop_blobs(SweepReport& report) RESTANTE_REQUIRES(running_);
   void collect_orphans(SweepReport& report) RESTANTE_REQUIRES(running_);
-  void collect(const std::vector<std::string>& keys, SweepReport& report) RESTANTE_REQUIRES(running_);
+  void collect(const std::vector<BlobWalk::Blob>& blobs, SweepReport& report) RESTANTE_REQUIRES(running_);
   void measure() RESTANTE_REQUIRES(running_);
   void log_report(const SweepReport& report) const;
   void log_unreachable_places() RESTANTE_REQUIRES(running_);
-  void pause_for_writers(SteadyTime since) const;
 
-  Store& store_;
-  Places& places_;
   UploadEvents& events_;
-  const Clock& clock_;
-  Log& log_;
-  Metrics& metrics_;
   const SweepRules rules_;
-  std::atomic<bool> stopping_{false};
   LastRun last_run_;
   TimedMutex running_;  // the operator's and the timer's sweep are two threads
   JumpGuard guard_ RESTANTE_GUARDED_BY(running_);
@@ -86,8 +72,8 @@ class Sweep {
   Places::UnreachablePlaces unreachable_places_ RESTANTE_GUARDED_BY(running_);  // in this sweep
   // Places that earlier sweeps could not reach, too.
   std::set<Place> logged_places_ RESTANTE_GUARDED_BY(running_);
-  std::string walk_from_ RESTANTE_GUARDED_BY(running_);  // where the search for orphans continues
-  std::uint64_t walk_ RESTANTE_GUARDED_BY(running_) = 0;
+  BlobWalk walk_ RESTANTE_GUARDED_BY(running_);
+  std::uint64_t walk_number_ RESTANTE_GUARDED_BY(running_) = 0;
   struct OrphanCandidate {
     SteadyTime since;
     std::uint64_t walk;  // the last one that met it; a blob that a complete walk did not meet is deleted

@@ -9,24 +9,27 @@ namespace restante::desk {
 namespace {
 
 std::string facts_of_fetch(const Upload& upload) {
-  JsonWriter out;
-  out.begin_object();
-  out.member("file_id", upload.id.text());
-  out.member("name", upload.name);
-  out.member("size", upload.size);
-  out.member("fetched_at", format_time(*upload.fetched_at));
-  out.end_object();
-  return out.take();
+  return json_object([&](JsonWriter& out) {
+    out.member("file_id", upload.id.text());
+    out.member("name", upload.name);
+    out.member("size", upload.size);
+    out.member("fetched_at", *upload.fetched_at);
+  });
 }
 
 }  // namespace
 
 void UploadEvents::log_event(std::string_view event, const Upload& upload) {
-  log_.info(event, {{"workspace_id", upload.workspace_id.text()},
-                    {"file_id", upload.id.text()},
-                    {"name", upload.name},
-                    {"size", upload.size},
-                    {"direction", name_of(upload.direction)}});
+  log_event(LogLevel::info, event, upload, {"direction", name_of(upload.direction)});
+}
+
+void UploadEvents::log_event(LogLevel level, std::string_view event, const Upload& upload, LogField fact) {
+  log_.write(level, event,
+             {{"workspace_id", upload.workspace_id.text()},
+              {"file_id", upload.id.text()},
+              {"name", upload.name},
+              {"size", upload.size},
+              fact});
 }
 
 void UploadEvents::receipt(const UploadChange& change) {
@@ -62,22 +65,14 @@ void UploadEvents::acked(const UploadChange& change) {
 void UploadEvents::failed(const UploadChange& change) {
   if (!change.receipt) return;
   metrics_.uploads_failed.Increment();
-  log_.warn("upload_failed", {{"workspace_id", change.upload.workspace_id.text()},
-                              {"file_id", change.upload.id.text()},
-                              {"name", change.upload.name},
-                              {"size", change.upload.size},
-                              {"reason", change.upload.reason}});
+  log_event(LogLevel::warn, "upload_failed", change.upload, {"reason", change.upload.reason});
   receipt(change);
 }
 
 void UploadEvents::damaged(const UploadChange& change) {
   const std::string_view damage = name_of(*change.upload.damage);
   metrics_.uploads_damaged(damage).Increment();
-  log_.error("upload_damaged", {{"workspace_id", change.upload.workspace_id.text()},
-                                {"file_id", change.upload.id.text()},
-                                {"name", change.upload.name},
-                                {"size", change.upload.size},
-                                {"damage", damage}});
+  log_event(LogLevel::error, "upload_damaged", change.upload, {"damage", damage});
   receipt(change);
 }
 
@@ -90,6 +85,11 @@ void UploadEvents::recalled(const UploadChange& change) {
 void UploadEvents::expired(const UploadChange& change) {
   log_event("upload_expired", change.upload);
   receipt(change);
+}
+
+void UploadEvents::unreadable(const Upload& upload, std::string_view reason) {
+  metrics_.uploads_checked("unreadable").Increment();
+  log_event(LogLevel::error, "upload_unreadable", upload, {"reason", reason});
 }
 
 }  // namespace restante::desk

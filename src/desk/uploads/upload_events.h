@@ -21,9 +21,12 @@ class UploadEvents {
   void damaged(const UploadChange& change);
   void recalled(const UploadChange& change);
   void expired(const UploadChange& change);
+  // Nothing has changed: its content could not be read now.
+  void unreadable(const Upload& upload, std::string_view reason);
 
  private:
   void log_event(std::string_view event, const Upload& upload);
+  void log_event(LogLevel level, std::string_view event, const Upload& upload, LogField fact);
   void receipt(const UploadChange& change);
 
   EventBus& event_bus_;

@@ -10,12 +10,6 @@ namespace {
 // Files from other agents are not part of the chat that a sender may see.
 bool may_see(const Principal& caller, const Upload& upload) { return !caller.sees_chat_only() || !upload.source_id; }
 
-// The token that owns a file this caller stages: only it may recall the file. None for the operator, who may recall any
-// file.
-std::optional<TokenId> owner_of(const Principal& caller) {
-  return caller.is_admin() ? std::nullopt : caller.own_token();
-}
-
 Error damaged(UploadDamage damage) {
   const ErrorKind& kind = damage == UploadDamage::missing ? errors::content_missing : errors::integrity_error;
   return Error(kind, {{"damage", std::string(name_of(damage))}}).with_sentence(std::string(sentence_of(damage)));
@@ -25,13 +19,6 @@ Error damaged(UploadDamage damage) {
 bool has_size(OpenBlob& blob, std::int64_t size) { return std::cmp_equal(blob.size(), size); }
 
 }  // namespace
-
-Result<std::unique_ptr<Staging>> Uploads::stage(WorkspaceId workspace, UploadDirection direction,
-                                                const Principal& caller) {
-  if (!rules_.staging || !store_.uploads_ready()) return errors::no_callback;
-  if (!has_room(0)) return errors::insufficient_storage;
-  return std::make_unique<Staging>(*this, workspace, direction, owner_of(caller));
-}
 
 Result<OpenUpload> Uploads::open(const Principal& caller, WorkspaceId workspace, FileId id) {
   auto upload = admit(caller, workspace, id);

@@ -86,6 +86,11 @@ class Uploads {
 
  private:
   friend class Staging;
+  // The token that owns a file this caller stages: only it may recall the file. None for the operator, who may recall
+  // any file.
+  static std::optional<TokenId> owner_of(const Principal& caller) {
+    return caller.is_admin() ? std::nullopt : caller.own_token();
+  }
   Result<OpenUpload> open_blob(Upload upload);
   Error report_damage(const Upload& upload, UploadDamage damage);
   bool has_room(std::uint64_t bytes) const { return !rules_.free_after || rules_.free_after(bytes) >= rules_.reserve; }

@@ -56,13 +56,11 @@ struct Agent {
 };
 
 std::string event_data(WorkspaceId id, const PollStatus& poll_status) {
-  JsonWriter out;
-  out.begin_object();
-  out.member("workspace_id", id.text());
-  if (poll_status.last_poll_at) out.member("last_poll_at", format_time(*poll_status.last_poll_at));
-  if (poll_status.silent_for) out.member("silent_for_seconds", poll_status.silent_for->count());
-  out.end_object();
-  return out.take();
+  return json_object([&](JsonWriter& out) {
+    out.member("workspace_id", id.text());
+    out.member_if("last_poll_at", poll_status.last_poll_at);
+    if (poll_status.silent_for) out.member("silent_for_seconds", poll_status.silent_for->count());
+  });
 }
 
 std::string describe_span(seconds span) {

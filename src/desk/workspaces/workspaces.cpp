@@ -1,11 +1,10 @@
 #include "desk/workspaces/workspaces.h"
 
+#include "desk/principals/tokens.h"
 #include "model/errors.h"
 
 namespace restante::desk {
 namespace {
-
-constexpr auto kEnrolmentLifetime = std::chrono::hours(24);
 
 void log_created(Log& log, const Workspace& workspace) {
   log.info("workspace_created",
@@ -21,8 +20,6 @@ WorkspaceStatus status_now(const Workspace& workspace, Time now) {
   const Time seen = std::max(workspace.last_heartbeat_at.value_or(Time()), workspace.last_poll_at.value_or(Time()));
   return now - seen > kOfflineAfter ? WorkspaceStatus::offline : workspace.status;
 }
-
-std::string topic_of(WorkspaceId id) { return "workspace:" + id.text(); }
 
 Enrolment Workspaces::enrol(NewWorkspace& wanted) const {
   FreshToken fresh = make_token();

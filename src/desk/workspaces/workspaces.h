@@ -75,7 +75,5 @@ class Workspaces {
 
 // The status with the last sign of life taken into account.
 WorkspaceStatus status_now(const Workspace& workspace, Time now);
-// The topic that rings when a row is appended to this workspace's inbox.
-std::string topic_of(WorkspaceId id);
 
 }  // namespace restante::desk
