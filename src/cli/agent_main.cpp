@@ -2,10 +2,6 @@
 // for download under the name restante, and its messages use that name.
 #include <exception>
 
-#include "cli/agent/connect.h"
-#include "cli/agent/doctor.h"
-#include "cli/agent/mcp.h"
-#include "cli/agent/status.h"
 #include "cli/command_line/command_line.h"
 #include "cli/command_line/command_parser.h"
 #include "cli/terminal/failed.h"

@@ -4,12 +4,8 @@
 
 #include "agent/demo.h"
 #include "base/error.h"
-#include "cli/agent/connect.h"
 #include "cli/command_line/command_line.h"
 #include "cli/command_line/command_parser.h"
-#include "cli/server/config.h"
-#include "cli/server/dev.h"
-#include "cli/server/serve.h"
 #include "cli/terminal/failed.h"
 #include "cli/terminal/terminal.h"
 #include "server/config/config.h"
@@ -20,7 +16,7 @@ namespace {
 int run(const CommandLine& asked) {
   switch (asked.command) {
     case Command::serve:
-      return serve(load_config(asked.serve));
+      return serve(asked.serve);
     case Command::dev:
       return dev(asked.dev);
     case Command::connect:

@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "cli/agent/service.h"
-#include "cli/agent/status.h"
 #include "cli/terminal/failed.h"
 
 namespace restante::cli {

@@ -1,11 +1,3 @@
-#include "cli/agent/status.h"
-
-#include <unistd.h>
-
-#include <fmt/format.h>
-
-#include "agent/members.h"
-#include "base/json_writer.h"
 #include "cli/agent/setup.h"
 #include "cli/terminal/failed.h"
 #include "cli/terminal/terminal.h"
@@ -25,7 +17,7 @@ std::string format(const agent::StateView& state_view, const Condition& conditio
   const auto health = health_of(state_view);
   const auto now = SystemClock().now();
   const auto count = [&](const char* key) {
-    const auto number = agent::number_of(health, key);
+    const auto number = health.whole(key);
     return number > 0 ? std::to_string(number) : std::string();
   };
   const auto paint = condition.code == kExitOk            ? Paint::good
@@ -35,12 +27,12 @@ std::string format(const agent::StateView& state_view, const Condition& conditio
                             {"server", {state_view.state ? state_view.state->server : std::string()}},
                             {"workspace", {state_view.state ? state_view.state->workspace : std::string()}},
                             {state_view.in_use ? "runs as" : "ran as", {state_view.holder}},
-                            {"last answer", {format_ago(agent::text_of(health, "last_poll_at"), now)}},
-                            {"trouble", {state_view.in_use ? agent::text_of(health, "trouble") : std::string()}},
+                            {"last answer", {format_ago(health.text("last_poll_at"), now)}},
+                            {"trouble", {state_view.in_use ? health.text("trouble") : std::string()}},
                             {"files to download", {count("waiting_files")}},
                             {"replies to send", {count("unsent_replies")}},
                             {"state", {folder}}},
-                           colourful(STDOUT_FILENO) ? Colours::on : Colours::off);
+                           colours());
   if (!condition.sentence.empty()) text += condition.sentence + "\n";
   return text;
 }
@@ -65,8 +57,8 @@ Condition condition_of(const agent::StateView& state_view, Time now) {
   if (!state_view.in_use)
     return {kExitFailed, "stopped", "Start it with: restante connect (or --install-service, to have it run always)"};
   const auto health = health_of(state_view);
-  const auto polled = parse_time(agent::text_of(health, "last_poll_at"));
-  if (polled && now - *polled < kFresh && agent::text_of(health, "trouble").empty()) return {kExitOk, "connected", {}};
+  const auto polled = parse_time(health.text("last_poll_at"));
+  if (polled && now - *polled < kFresh && health.text("trouble").empty()) return {kExitOk, "connected", {}};
   return {kExitUnavailable, "unreachable", "It keeps trying. restante doctor shows which step fails."};
 }
 

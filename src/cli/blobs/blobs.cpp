@@ -23,8 +23,6 @@ constexpr auto kAskEvery = std::chrono::milliseconds(500);
 constexpr auto kNothingFor = std::chrono::minutes(1);
 constexpr const char* kTarget = "/admin/blobs";
 
-Colours colours() { return colourful(STDOUT_FILENO) ? Colours::on : Colours::off; }
-
 bool flag_of(const Json& object, std::string_view key) {
   const Json* value = object.find(key);
   return value && value->if_boolean() && *value->if_boolean();

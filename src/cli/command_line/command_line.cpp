@@ -44,7 +44,7 @@ void build(CLI::App& app, CommandLine& to) {
   auto& dev = add_command(app, "dev");
   add_value(dev, "--port", "PORT", "Port on 127.0.0.1; 0 picks a free one. Default: 8080.");
   dev.add_option("--data", to.dev.data, "Directory of the demo's data. Default: ./data.")->type_name("DIR");
-  dev.add_flag_callback("--no-agent", [&to] { to.dev.agent = false; }, "Start no agent: files stay waiting.");
+  dev.add_flag("--no-agent", to.dev.no_agent, "Start no agent: files stay waiting.");
 
   add_agent_commands(app, to);
   add_manage_commands(app, to);

@@ -2,24 +2,17 @@
 #pragma once
 #include <string>
 
-#include "cli/agent/connect.h"
-#include "cli/agent/doctor.h"
-#include "cli/agent/mcp.h"
-#include "cli/agent/status.h"
 #include "cli/blobs/blobs.h"
 #include "cli/delegations/delegate.h"
 #include "cli/delegations/tasks.h"
-#include "cli/server/config.h"
-#include "cli/server/dev.h"
+#include "cli/options.h"
 #include "cli/server/migrate.h"
-#include "cli/server/move.h"
 #include "cli/uploads/send.h"
 #include "cli/uploads/sweep.h"
 #include "cli/uploads/uploads.h"
 #include "cli/workspaces/invite.h"
 #include "cli/workspaces/token.h"
 #include "cli/workspaces/workspace.h"
-#include "server/config/config.h"
 
 namespace restante::cli {
 

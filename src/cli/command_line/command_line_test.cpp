@@ -50,12 +50,12 @@ TEST(CommandLine, AnEmptyValueIsAValue) {
 TEST(CommandLine, DevHasItsDefaultsAndFlags) {
   EXPECT_EQ(parse({"dev"}).dev.port, 8080);
   EXPECT_EQ(parse({"dev"}).dev.data, "./data");
-  EXPECT_TRUE(parse({"dev"}).dev.agent);
+  EXPECT_FALSE(parse({"dev"}).dev.no_agent);
   const auto asked = parse({"dev", "--port", "0", "--data=d", "--no-agent"});
   EXPECT_EQ(asked.command, Command::dev);
   EXPECT_EQ(asked.dev.port, 0);
   EXPECT_EQ(asked.dev.data, "d");
-  EXPECT_FALSE(asked.dev.agent);
+  EXPECT_TRUE(asked.dev.no_agent);
 }
 
 class Environment : public ::testing::Test {

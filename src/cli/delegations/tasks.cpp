@@ -28,8 +28,6 @@ constexpr std::size_t kMostRows = 500;  // the most that one answer about a work
 constexpr auto kWatchEvery = std::chrono::seconds(2);
 constexpr std::string_view kClearScreen = "\x1b[H\x1b[2J\x1b[3J";
 
-Colours colours() { return colourful(STDOUT_FILENO) ? Colours::on : Colours::off; }
-
 void check_status(const std::string& status) {
   if (std::find(kStatuses.begin(), kStatuses.end(), status) != kStatuses.end()) return;
   const auto meant = nearest(status, {kStatuses.begin(), kStatuses.end()});

@@ -7,20 +7,13 @@
 #include <string_view>
 
 #include "base/json.h"
+#include "cli/options.h"
 #include "cli/terminal/progress.h"
 #include "cli/uploads/form.h"
 #include "client/http_client.h"
 #include "model/ids.h"
 
 namespace restante::cli {
-
-struct RemoteOptions {
-  std::string url;         // --url or RESTANTE_URL; empty: the default of a server on this machine
-  std::string token;       // RESTANTE_TOKEN only: an argument would show in `ps`
-  std::string token_file;  // --token-file; wins over RESTANTE_TOKEN
-  std::string data;        // --data: where admin.token is looked for; empty: RESTANTE_DATA or ./data, for loopback only
-  bool json = false;       // --json: print the server's answer unchanged
-};
 
 class Remote {
  public:

@@ -21,7 +21,6 @@ namespace {
 constexpr std::array<std::string_view, 6> kKeys = {"name", "role", "parent_id", "delivery_mode", "url", "agent_card"};
 
 Time now() { return SystemClock().now(); }
-Colours colours() { return colourful(STDOUT_FILENO) ? Colours::on : Colours::off; }
 std::string path_of(WorkspaceId id) { return "/workspaces/" + id.text(); }
 
 Cell status_cell(const Json& workspace) {
