@@ -42,9 +42,9 @@ class MoveStallDetector {
  private:
   struct State {
     std::string phase;
-    std::uint64_t left_files = 0;
-    std::uint64_t copied_files = 0;
-    std::uint64_t second_copies = 0;
+    std::int64_t left_files = 0;
+    std::int64_t copied_files = 0;
+    std::int64_t second_copies = 0;
   };
   static State state_of(const Json& answer, const Json& move);
   bool has_moved(const State& now) const;
@@ -53,7 +53,7 @@ class MoveStallDetector {
   const std::chrono::milliseconds limit_;
   std::optional<std::chrono::steady_clock::time_point> moved_at_;
   State state_;
-  std::uint64_t failures_ = 0;  // number of failures at the last progress
+  std::int64_t failures_ = 0;  // number of failures at the last progress
   std::string reported_;
   std::string reason_to_stop_;
 };

@@ -62,15 +62,14 @@ Json follow_task(Remote& remote, WorkspaceId viewer, const std::string& id, std:
 }
 
 std::string format_outcome(const Json& task, Reader reader, Colours colours) {
-  if (text_of(task, "status") != "completed") {
-    return format_facts({{text_of(task, "delegation_id"), describe_task(task)}}, colours);
+  if (task.text("status") != "completed") {
+    return format_facts({{task.text("delegation_id"), describe_task(task)}}, colours);
   }
-  std::string text = text_of(task, "result");
+  std::string text = task.text("result");
   if (reader == Reader::person) text = presentable_lines(text);
   if (!text.empty() && text.back() != '\n') text += '\n';
-  const Json* files = task.find("result_attachments");
-  for (const Json& file : files && files->if_array() ? *files->if_array() : Json::Array()) {
-    text += format_facts({{"file", {text_of(file, "name")}}, {"", {text_of(file, "uri")}}}, colours);
+  for (const Json& file : task.items("result_attachments")) {
+    text += format_facts({{"file", {file.text("name")}}, {"", {file.text("uri")}}}, colours);
   }
   return text;
 }
@@ -85,7 +84,7 @@ int delegate(const DelegateOptions& options) {
   const auto sent = upload_files(remote, "/workspaces/" + from.text() + "/chat/uploads?direction=out", files);
   const std::string answer =
       remote.post_once("/workspaces/" + from.text() + "/delegate", task_body(options, to, sent), fresh_key());
-  const std::string id = text_of(parse_answer(answer), "delegation_id");
+  const std::string id = parse_answer(answer).text("delegation_id");
   if (!options.wait) {
     if (options.remote.json) return print(answer + '\n');
     return print(
@@ -94,7 +93,7 @@ int delegate(const DelegateOptions& options) {
   const Json task = follow_task(remote, from, id, options.timeout, options.remote.json);
   const Reader reader = ::isatty(STDOUT_FILENO) == 1 ? Reader::person : Reader::script;
   print(options.remote.json ? task.dump() + '\n' : format_outcome(task, reader, colours(STDOUT_FILENO)));
-  return text_of(task, "status") == "completed" ? kExitOk : kExitFailed;
+  return task.text("status") == "completed" ? kExitOk : kExitFailed;
 }
 
 }  // namespace restante::cli

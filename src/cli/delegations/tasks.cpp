@@ -36,7 +36,7 @@ void check_status(const std::string& status) {
                                       : fmt::format("there is no such status: did you mean --status {}?", meant));
 }
 
-std::string own_workspace(Remote& remote) { return text_of(parse_answer(remote.get("/session")), "workspace_id"); }
+std::string own_workspace(Remote& remote) { return parse_answer(remote.get("/session")).text("workspace_id"); }
 
 // Only the operator may list workspaces; others see ids.
 Names names_for(Remote& remote, bool operator_asks) {
@@ -44,7 +44,7 @@ Names names_for(Remote& remote, bool operator_asks) {
   if (!operator_asks) return names;
   const Json all = parse_answer(remote.get("/workspaces"));
   for (const Json& one : all.if_array() ? *all.if_array() : Json::Array()) {
-    names[text_of(one, "id")] = text_of(one, "name");
+    names[one.text("id")] = one.text("name");
   }
   return names;
 }
@@ -60,9 +60,8 @@ std::string first_line(const std::string& text) {
   return std::string(cut) + (cut.size() < text.size() ? "…" : "");
 }
 
-Json::Array rows_of(const Json& answer) {
-  const Json* list = answer.if_array() ? &answer : answer.find("delegations");
-  return list && list->if_array() ? *list->if_array() : Json::Array();
+const Json::Array& rows_of(const Json& answer) {
+  return answer.if_array() ? *answer.if_array() : answer.items("delegations");
 }
 
 // The workspace as which the task is read; no value: as the operator.
@@ -81,7 +80,7 @@ std::string path_of(const std::optional<WorkspaceId>& viewer, const std::string&
 // A task is changed in the name of its caller.
 std::string caller_path(Remote& remote, const std::optional<WorkspaceId>& viewer, const std::string& id) {
   if (viewer) return "/workspaces/" + viewer->text();
-  return "/workspaces/" + text_of(parse_answer(remote.get(path_of(viewer, id))), "source_id");
+  return "/workspaces/" + parse_answer(remote.get(path_of(viewer, id))).text("source_id");
 }
 
 std::string retry_body(const TaskOptions& options, const std::vector<Json>& files) {
@@ -113,18 +112,15 @@ std::string retry(Remote& remote, const TaskOptions& options, const std::string&
   }
 }
 
-std::string when(const Json& task, std::string_view key, Time now) { return format_ago(text_of(task, key), now); }
+std::string when(const Json& task, std::string_view key, Time now) { return format_ago(task.text(key), now); }
 
 std::string format_history(const Json& task, Time now, Colours colours) {
-  const Json* history = task.find("history");
   std::vector<TableRow> rows;
-  for (const Json& step : history && history->if_array() ? *history->if_array() : Json::Array()) {
-    const Json* late = step.find("late");
-    const bool is_late = late && late->if_boolean() && *late->if_boolean();
+  for (const Json& step : task.items("history")) {
     rows.push_back({{when(step, "at", now)},
-                    {text_of(step, "status") + (is_late ? " (late)" : "")},
-                    {text_of(step, "by")},
-                    {first_line(text_of(step, "note"))}});
+                    {step.text("status") + (step.flag("late") ? " (late)" : "")},
+                    {step.text("by")},
+                    {first_line(step.text("note"))}});
   }
   return rows.empty() ? std::string() : format_table({"WHEN", "STATUS", "BY", "NOTE"}, rows, colours);
 }
@@ -136,15 +132,14 @@ std::string block(std::string_view heading, std::string text) {
 }
 
 std::string text_block(std::string_view heading, const Json& task, std::string_view key) {
-  return block(heading, presentable_lines(text_of(task, key)));
+  return block(heading, presentable_lines(task.text(key)));
 }
 
 std::string files(std::string_view heading, const Json& task, std::string_view key, Colours colours) {
-  const Json* list = task.find(key);
   std::vector<TableRow> rows;
-  for (const Json& file : list && list->if_array() ? *list->if_array() : Json::Array()) {
-    const auto size = number_of(file, "size");
-    rows.push_back({{text_of(file, "name")}, {size == 0 ? "" : format_bytes(size)}, {text_of(file, "uri")}});
+  for (const Json& file : task.items(key)) {
+    const auto size = file.whole("size");
+    rows.push_back({{file.text("name")}, {size == 0 ? "" : format_bytes(size)}, {file.text("uri")}});
   }
   return rows.empty() ? std::string() : block(heading, format_table({"NAME", "SIZE", "URI"}, rows, colours));
 }
@@ -173,19 +168,19 @@ WorkspaceId find_viewer(Remote& remote, const std::string& id_or_name, const std
 }
 
 bool has_ended(const Json& task) {
-  const std::string status = text_of(task, "status");
+  const std::string status = task.text("status");
   return status == "completed" || status == "failed" || status == "stuck";
 }
 
 Cell describe_task(const Json& task) {
-  const std::string status = text_of(task, "status");
-  const std::string error = text_of(task, "error_detail");
+  const std::string status = task.text("status");
+  const std::string error = task.text("error_detail");
   if (status == "completed") return {"completed", Paint::good};
   if (has_ended(task)) {
     const bool has_status = error.starts_with(status + ":");
     return {error.empty() ? status : has_status ? error : status + ": " + error, Paint::bad};
   }
-  const std::string why = text_of(task, "why");
+  const std::string why = task.text("why");
   return {why.empty() ? status : status + ": " + why, status == "in_progress" ? Paint::plain : Paint::warn};
 }
 
@@ -193,12 +188,12 @@ std::string format_tasks(const Json::Array& tasks, const Names& names, Time now,
   if (tasks.empty()) return "No task is in this state.\n";
   std::vector<TableRow> rows;
   for (const Json& one : tasks) {
-    rows.push_back({{name_in(names, text_of(one, "source_id"))},
-                    {name_in(names, text_of(one, "target_id"))},
-                    {first_line(text_of(one, "summary"))},
+    rows.push_back({{name_in(names, one.text("source_id"))},
+                    {name_in(names, one.text("target_id"))},
+                    {first_line(one.text("summary"))},
                     {when(one, "created_at", now)},
                     {has_ended(one) ? "-" : when(one, "deadline", now)},
-                    {text_of(one, "delegation_id")},
+                    {one.text("delegation_id")},
                     describe_task(one)});
   }
   std::string text = format_table({"FROM", "FOR", "TASK", "GIVEN", "DUE", "ID", "STATE"}, rows, colours);
@@ -208,23 +203,23 @@ std::string format_tasks(const Json::Array& tasks, const Names& names, Time now,
 }
 
 std::string format_task(const Json& task, const Names& names, Time now, Colours colours) {
-  std::string text = format_facts({{"Task", {text_of(task, "delegation_id")}},
+  std::string text = format_facts({{"Task", {task.text("delegation_id")}},
                                    {"State", describe_task(task)},
-                                   {"From", {name_in(names, text_of(task, "source_id"))}},
-                                   {"For", {name_in(names, text_of(task, "target_id"))}},
+                                   {"From", {name_in(names, task.text("source_id"))}},
+                                   {"For", {name_in(names, task.text("target_id"))}},
                                    {"Given", {when(task, "created_at", now)}},
                                    {"Due", {has_ended(task) ? "" : when(task, "deadline", now)}},
                                    {"Ended", {when(task, "finished_at", now)}},
                                    {"Agent last seen", {when(task, "agent_seen_at", now)}},
                                    {"Last heartbeat", {when(task, "last_heartbeat", now)}},
                                    {"Last progress", {when(task, "progress_at", now)}},
-                                   {"Progress", {text_of(task, "progress")}},
-                                   {"Retry of", {text_of(task, "retry_of")}},
-                                   {"Part of", {text_of(task, "parent_delegation_id")}}},
+                                   {"Progress", {task.text("progress")}},
+                                   {"Retry of", {task.text("retry_of")}},
+                                   {"Part of", {task.text("parent_delegation_id")}}},
                                   colours);
   text += text_block("Task", task, "task");
   text += files("Files of the task", task, "attachments", colours);
-  if (text_of(task, "status") == "completed") text += text_block("Result", task, "result");
+  if (task.text("status") == "completed") text += text_block("Result", task, "result");
   text += files("Files of the result", task, "result_attachments", colours);
   text += text_block("Late answer", task, "late_answer");
   text += files("Files of the late answer", task, "late_attachments", colours);
@@ -235,7 +230,7 @@ std::string format_task(const Json& task, const Names& names, Time now, Colours 
 std::string format_task_stats(const Json& answer, Colours colours) {
   std::vector<std::pair<std::string, Cell>> facts;
   for (const std::string_view status : kAllStatuses) {
-    facts.push_back({std::string(status), {std::to_string(number_of(answer, status))}});
+    facts.push_back({std::string(status), {std::to_string(answer.whole(status))}});
   }
   return format_facts(facts, colours);
 }
@@ -280,7 +275,7 @@ int task(const TaskOptions& options) {
                                     : retry(remote, options, base);
   if (options.remote.json) return print(answer + '\n');
   if (cancel) return print("Cancelled. The agent learns of it with its next heartbeat.\n");
-  return print(fmt::format("Retried as {}.\n", text_of(parse_answer(answer), "delegation_id")));
+  return print(fmt::format("Retried as {}.\n", parse_answer(answer).text("delegation_id")));
 }
 
 }  // namespace restante::cli

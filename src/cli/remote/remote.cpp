@@ -192,12 +192,12 @@ WorkspaceId Remote::find_workspace(const std::string& id_or_name) {
   const Json all = parse_answer(get("/workspaces"));
   std::optional<WorkspaceId> found;
   for (const Json& workspace : all.if_array() ? *all.if_array() : Json::Array()) {
-    if (text_of(workspace, "name") != id_or_name) continue;
+    if (workspace.text("name") != id_or_name) continue;
     if (found)
       throw CommandFailed(kExitFailed, fmt::format("several workspaces are called {}: give the id of one (restante "
                                                    "workspace list shows them)",
                                                    in_quotes(id_or_name)));
-    found = WorkspaceId::parse(text_of(workspace, "id"));
+    found = WorkspaceId::parse(workspace.text("id"));
   }
   if (!found)
     throw CommandFailed(kExitFailed, fmt::format("no workspace is called {} (restante workspace list shows them)",
@@ -211,16 +211,6 @@ Json parse_answer(std::string_view body) {
   return std::move(*json);
 }
 
-std::uint64_t number_of(const Json& object, std::string_view key) {
-  const Json* value = object.find(key);
-  return value && value->if_number() ? parse_unsigned(value->if_number()->text).value_or(0) : 0;
-}
-
 std::string fresh_key() { return Uuid::make(SystemClock().now()).text(); }
-
-std::string text_of(const Json& object, std::string_view key) {
-  const Json* value = object.find(key);
-  return value && value->if_string() ? *value->if_string() : std::string();
-}
 
 }  // namespace restante::cli

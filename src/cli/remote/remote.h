@@ -45,11 +45,6 @@ class Remote {
 // The answer as JSON. Throws CommandFailed when it is none: then the server is not Restante.
 Json parse_answer(std::string_view body);
 
-// A member as text; empty when absent, null or not a text.
-std::string text_of(const Json& object, std::string_view key);
-// A member as a whole number; 0 when absent or not a number.
-std::uint64_t number_of(const Json& object, std::string_view key);
-
 // A new idempotency key, for a request that must have one effect however often it is sent.
 std::string fresh_key();
 

@@ -24,19 +24,19 @@ Colours colours(int fd) { return colourful(fd) ? Colours::on : Colours::off; }
 WorkspaceId find_target(Remote& remote, const std::string& to) {
   if (!to.empty()) return remote.find_workspace(to);
   const Json who = parse_answer(remote.get("/session"));
-  if (const auto own = WorkspaceId::parse(text_of(who, "workspace_id"))) return *own;
+  if (const auto own = WorkspaceId::parse(who.text("workspace_id"))) return *own;
   throw CommandFailed(kExitUsage, "to whom? Give --to WORKSPACE (restante workspace list shows them)");
 }
 
 // The id in platform-pending:<workspace>/<id>; empty for a file that the agent keeps itself.
 std::string file_id_of(const Json& file) {
-  const std::string uri = text_of(file, "uri");
+  const std::string uri = file.text("uri");
   const auto slash = uri.rfind('/');
   return uri.starts_with(kPendingScheme) && slash != std::string::npos ? uri.substr(slash + 1) : std::string();
 }
 
 bool is_final(const Json& file) {
-  const std::string state = text_of(file, "state");
+  const std::string state = file.text("state");
   return state == "acked" || state == "failed" || state == "expired" || state == "recalled";
 }
 
@@ -70,7 +70,7 @@ class FileFollower {
   // True when all were acknowledged. Files that the agent keeps itself were delivered when they were sent.
   bool delivered() const {
     for (std::size_t i = 0; i < ids_.size(); ++i) {
-      if (!ids_[i].empty() && text_of(files_[i], "state") != "acked") return false;
+      if (!ids_[i].empty() && files_[i].text("state") != "acked") return false;
     }
     return true;
   }
@@ -82,7 +82,7 @@ class FileFollower {
     for (std::size_t i = 0; i < ids_.size(); ++i) {
       if (ids_[i].empty() || is_final(files_[i])) continue;
       Json now = parse_answer(waiting_.get(base_ + "/pending-uploads/" + ids_[i]));
-      const bool change = text_of(now, "state") != text_of(files_[i], "state");
+      const bool change = now.text("state") != files_[i].text("state");
       if (change && !quiet_) print_state(now);
       changed_ = changed_ || change;
       done = done && is_final(now);
@@ -91,7 +91,7 @@ class FileFollower {
     return done;
   }
   static void print_state(const Json& file) {
-    print(format_facts({{text_of(file, "name"), describe_state(file)}}, colours(STDOUT_FILENO)));
+    print(format_facts({{file.text("name"), describe_state(file)}}, colours(STDOUT_FILENO)));
   }
 
   RemoteWait waiting_;
@@ -163,9 +163,9 @@ std::vector<Json> upload_files(Remote& remote, const std::string& target, const 
 }
 
 std::vector<std::vector<FormFile>> batch_files(const std::vector<FormFile>& files, const Json& limits) {
-  const std::uint64_t per_file = number_of(limits, "per_file_bytes");
-  const std::uint64_t per_request = number_of(limits, "per_request_bytes");
-  const std::uint64_t most = std::max<std::uint64_t>(number_of(limits, "max_files"), 1);
+  const std::uint64_t per_file = limits.whole("per_file_bytes");
+  const std::uint64_t per_request = limits.whole("per_request_bytes");
+  const std::uint64_t most = std::max<std::int64_t>(limits.whole("max_files"), 1);
   constexpr std::uint64_t kOverhead = 1024;  // upper bound for the head of a multipart part
   std::vector<std::vector<FormFile>> batches;
   std::uint64_t bytes = 0;
@@ -223,8 +223,8 @@ std::string message_body(const std::string& text, const std::vector<Json>& files
 }
 
 Cell describe_state(const Json& file) {
-  const std::string state = text_of(file, "state");
-  const std::string reason = text_of(file, "reason");
+  const std::string state = file.text("state");
+  const std::string reason = file.text("reason");
   if (state == "staged") return {"waiting", Paint::plain};
   if (state == "fetched") return {"fetched, not yet acknowledged", Paint::warn};
   if (state == "acked") return {"delivered", Paint::good};

@@ -25,20 +25,20 @@ int invite(const InviteOptions& options) {
 }
 
 std::string format_invite(const Json& invite, Time now) {
-  const std::string expires = text_of(invite, "expires_at");
-  if (text_of(invite, "kind") == "sender") {
-    const std::string link = text_of(invite, "link");
+  const std::string expires = invite.text("expires_at");
+  if (invite.text("kind") == "sender") {
+    const std::string link = invite.text("link");
     return fmt::format("Send this {} to the person; every person who has it can write to the workspace{}:\n\n  {}\n",
                        link.empty() ? "token" : "link",
                        expires.empty() ? "" : ", until it expires " + format_ago(expires, now),
-                       link.empty() ? text_of(invite, "token") : link);
+                       link.empty() ? invite.text("token") : link);
   }
-  const std::string line = text_of(invite, "connect_command");
+  const std::string line = invite.text("connect_command");
   return fmt::format("Paste this on the agent's machine; it {}works once{}:\n\n{}",
-                     text_of(invite, "workspace_id").empty() ? "makes a new workspace, " : "",
+                     invite.text("workspace_id").empty() ? "makes a new workspace, " : "",
                      expires.empty() ? "" : " and expires " + format_ago(expires, now),
-                     lines_to_paste(line.empty() ? "restante connect --enrol " + text_of(invite, "token") : line,
-                                    text_of(invite, "install_command")));
+                     lines_to_paste(line.empty() ? "restante connect --enrol " + invite.text("token") : line,
+                                    invite.text("install_command")));
 }
 
 std::string lines_to_paste(const std::string& connect, const std::string& install) {

@@ -23,9 +23,9 @@ std::string tokens_path(Remote& remote, const TokenOptions& options) {
 
 Cell state_cell(const Json& token, Time now) {
   // Using an enrolment revokes it.
-  const bool used = text_of(token, "kind") == "enrolment" && !text_of(token, "last_used_at").empty();
-  if (!text_of(token, "revoked_at").empty()) return {used ? "used" : "revoked", Paint::faint};
-  const auto expires = parse_time(text_of(token, "expires_at"));
+  const bool used = token.text("kind") == "enrolment" && !token.text("last_used_at").empty();
+  if (!token.text("revoked_at").empty()) return {used ? "used" : "revoked", Paint::faint};
+  const auto expires = parse_time(token.text("expires_at"));
   if (!expires) return {"live", Paint::good};
   if (*expires <= now) return {"expired", Paint::faint};
   return {"expires " + format_ago(*expires, now), Paint::good};
@@ -53,7 +53,7 @@ int create(const TokenOptions& options) {
   body.end_object();
   const std::string answer = remote.post(tokens_path(remote, options), body.take());
   if (options.remote.json) return print(answer + '\n');
-  return print_secret(text_of(parse_answer(answer), "auth_token"),
+  return print_secret(parse_answer(answer).text("auth_token"),
                       "this token is shown once; keep it where the agent finds it");
 }
 
@@ -75,7 +75,7 @@ int admin(const TokenOptions& options) {
   const std::string answer = remote.post("/admin/token/rotate", {});
   if (options.remote.json) return print(answer + '\n');
   return print_secret(
-      text_of(parse_answer(answer), "token"),
+      parse_answer(answer).text("token"),
       "the old token is void and everybody is signed out; the server keeps this one in its admin.token");
 }
 
@@ -100,14 +100,14 @@ std::string format_tokens(const Json& list, Time now, Colours colours) {
   if (!all || all->empty()) return "There is none: restante invite makes a line for an agent to paste.\n";
   std::vector<TableRow> rows;
   for (const Json& one : *all) {
-    const std::string used = text_of(one, "last_used_at");
-    rows.push_back({{text_of(one, "prefix") + "…"},
-                    {text_of(one, "kind")},
-                    {text_of(one, "label")},
-                    {format_ago(text_of(one, "created_at"), now)},
+    const std::string used = one.text("last_used_at");
+    rows.push_back({{one.text("prefix") + "…"},
+                    {one.text("kind")},
+                    {one.text("label")},
+                    {format_ago(one.text("created_at"), now)},
                     {used.empty() ? "never" : format_ago(used, now), used.empty() ? Paint::faint : Paint::plain},
                     state_cell(one, now),
-                    {text_of(one, "id")}});
+                    {one.text("id")}});
   }
   return format_table({"TOKEN", "KIND", "LABEL", "CREATED", "LAST USED", "STATE", "ID"}, rows, colours);
 }
@@ -117,11 +117,10 @@ std::string pick_token(const Json& list, const std::string& id_or_prefix) {
   if (prefix.ends_with("…")) prefix.remove_suffix(std::string_view("…").size());
   std::string found;
   for (const Json& one : list.if_array() ? *list.if_array() : Json::Array()) {
-    if (prefix.size() != kPrefixSize || text_of(one, "prefix") != prefix || !text_of(one, "revoked_at").empty())
-      continue;
+    if (prefix.size() != kPrefixSize || one.text("prefix") != prefix || !one.text("revoked_at").empty()) continue;
     if (!found.empty())
       throw CommandFailed(kExitFailed, "several tokens begin so: give the id that restante token list shows");
-    found = text_of(one, "id");
+    found = one.text("id");
   }
   // The error does not repeat the argument: a person may have pasted a whole token, and the output may be logged.
   if (found.empty())

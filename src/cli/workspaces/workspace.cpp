@@ -24,7 +24,7 @@ Time now() { return SystemClock().now(); }
 std::string path_of(WorkspaceId id) { return "/workspaces/" + id.text(); }
 
 Cell status_cell(const Json& workspace) {
-  const std::string status = text_of(workspace, "status");
+  const std::string status = workspace.text("status");
   if (status == "online") return {status, Paint::good};
   if (status == "degraded") return {status, Paint::warn};
   if (status == "offline") return {status, Paint::bad};
@@ -33,7 +33,7 @@ Cell status_cell(const Json& workspace) {
 
 // The later of heartbeat and poll. Times of the server sort as text.
 std::string last_seen(const Json& workspace) {
-  return std::max(text_of(workspace, "last_heartbeat_at"), text_of(workspace, "last_poll_at"));
+  return std::max(workspace.text("last_heartbeat_at"), workspace.text("last_poll_at"));
 }
 
 std::string number_text(const Json& object, std::string_view key) {
@@ -43,15 +43,13 @@ std::string number_text(const Json& object, std::string_view key) {
 
 // How an agent in poll mode listens, so that a person sees whether it would receive a message.
 Cell listening_cell(const Json& workspace) {
-  if (text_of(workspace, "delivery_mode") != "poll") return {};
-  const std::string silence = text_of(workspace, "silence");
+  if (workspace.text("delivery_mode") != "poll") return {};
+  const std::string silence = workspace.text("silence");
   if (!silence.empty()) return {silence, silence == "never polled" ? Paint::faint : Paint::warn};
-  const Json* now = workspace.find("listening");
-  const bool held = now && now->if_boolean() && *now->if_boolean();
   const Json* gap = workspace.find("usual_poll_gap_seconds");
   const auto seconds = gap ? gap->real() : std::nullopt;
   // An agent that holds one long poll after the other has only a moment between two of them.
-  if (held || (seconds && *seconds < 1)) return {"now", Paint::good};
+  if (workspace.flag("listening") || (seconds && *seconds < 1)) return {"now", Paint::good};
   if (!seconds) return {};
   return {*seconds < 120 ? fmt::format("every {:.0f} s", *seconds) : fmt::format("every {:.0f} min", *seconds / 60)};
 }
@@ -89,7 +87,7 @@ int show(const WorkspaceOptions& options) {
 int remove(const WorkspaceOptions& options) {
   Remote remote(options.remote);
   const std::string path = path_of(remote.find_workspace(options.workspace));
-  const std::string name = in_quotes(text_of(parse_answer(remote.get(path)), "name"));
+  const std::string name = in_quotes(parse_answer(remote.get(path)).text("name"));
   if (!confirmed(fmt::format("Remove {} and revoke all its tokens? Messages and files stay until their time.", name)))
     return print("Nothing was removed.\n");
   const std::string answer = remote.remove(path);
@@ -141,30 +139,30 @@ std::string format_workspaces(const Json& list, Time now, Colours colours) {
   std::vector<TableRow> rows;
   for (const Json& one : *all) {
     const std::string seen = last_seen(one);
-    rows.push_back({{text_of(one, "name")},
+    rows.push_back({{one.text("name")},
                     status_cell(one),
-                    {text_of(one, "delivery_mode")},
+                    {one.text("delivery_mode")},
                     {seen.empty() ? "never" : format_ago(seen, now), seen.empty() ? Paint::faint : Paint::plain},
                     listening_cell(one),
-                    {text_of(one, "id")}});
+                    {one.text("id")}});
   }
   return format_table({"NAME", "STATUS", "MODE", "LAST SEEN", "LISTENS", "ID"}, rows, colours);
 }
 
 std::string format_workspace(const Json& one, Time now, Colours colours) {
-  const auto ago = [&](std::string_view key) { return Cell{format_ago(text_of(one, key), now)}; };
+  const auto ago = [&](std::string_view key) { return Cell{format_ago(one.text(key), now)}; };
   const Json* card = one.find("agent_card");
-  return format_facts({{"Name", {text_of(one, "name")}},
-                       {"Id", {text_of(one, "id")}},
+  return format_facts({{"Name", {one.text("name")}},
+                       {"Id", {one.text("id")}},
                        {"Status", status_cell(one)},
-                       {"Role", {text_of(one, "role")}},
-                       {"Parent", {text_of(one, "parent_id")}},
-                       {"Mode", {text_of(one, "delivery_mode")}},
-                       {"Url", {text_of(one, "url")}},
+                       {"Role", {one.text("role")}},
+                       {"Parent", {one.text("parent_id")}},
+                       {"Mode", {one.text("delivery_mode")}},
+                       {"Url", {one.text("url")}},
                        {"Last heartbeat", ago("last_heartbeat_at")},
                        {"Last poll", ago("last_poll_at")},
                        {"Listens", listening_cell(one)},
-                       {"Task", {text_of(one, "current_task")}},
+                       {"Task", {one.text("current_task")}},
                        {"Active tasks", {number_text(one, "active_tasks")}},
                        {"Error rate", {number_text(one, "last_error_rate")}},
                        {"Agent card", {card && card->if_object() ? card->dump() : std::string()}},
@@ -180,8 +178,8 @@ std::string format_created(const Json& created, Time now) {
       "Created {}: {}\n\n"
       "Paste this on the agent's machine; it works once and expires {}:\n\n"
       "{}",
-      in_quotes(text_of(created, "name")), text_of(created, "id"), format_ago(text_of(line, "expires_at"), now),
-      lines_to_paste(text_of(line, "connect_command"), text_of(line, "install_command")));
+      in_quotes(created.text("name")), created.text("id"), format_ago(line.text("expires_at"), now),
+      lines_to_paste(line.text("connect_command"), line.text("install_command")));
 }
 
 std::string patch_body(const std::vector<std::string>& changes) {
