@@ -76,8 +76,7 @@ std::string format_outcome(const Json& task, Reader reader, Colours colours) {
 
 int delegate(const DelegateOptions& options) {
   if (!options.within.empty()) (void)deadline_of(options.within);  // an error is reported before anything is sent
-  std::vector<FormFile> files;
-  for (const std::string& path : options.files) files.push_back(describe_file(path));
+  const auto files = describe_files(options.files);
   Remote remote(options.remote);
   const WorkspaceId from = find_viewer(remote, options.from, "whose task is it? Give --from WORKSPACE");
   const WorkspaceId to = remote.find_workspace(options.to);

@@ -100,9 +100,7 @@ std::string retry_body(const TaskOptions& options, const std::vector<Json>& file
 
 std::string retry(Remote& remote, const TaskOptions& options, const std::string& base) {
   if (!options.within.empty()) (void)deadline_of(options.within);  // an error is reported before anything is sent
-  std::vector<FormFile> files;
-  for (const std::string& path : options.files) files.push_back(describe_file(path));
-  const auto sent = upload_files(remote, base + "/chat/uploads?direction=out", files);
+  const auto sent = upload_files(remote, base + "/chat/uploads?direction=out", describe_files(options.files));
   try {
     return remote.post_once(base + "/delegate", retry_body(options, sent), fresh_key());
   } catch (const CommandFailed& failed) {

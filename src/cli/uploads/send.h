@@ -21,6 +21,11 @@ struct SendOptions {
 // Returns the exit code: 0 only when everything is sent and, with `wait`, every file was acknowledged.
 int send(const SendOptions& options);
 
+using client::FormFile;
+
+// The files to send. Throws CommandFailed that names --file and the one that cannot be read.
+std::vector<FormFile> describe_files(const std::vector<std::string>& paths);
+
 // Uploads files, with a progress bar. Returns the `files` of the answers, in order.
 std::vector<Json> upload_files(Remote& remote, const std::string& target, const std::vector<FormFile>& files);
 
