@@ -6,31 +6,14 @@
 #include "cli/command_line/command_parser.h"
 #include "cli/terminal/failed.h"
 #include "cli/terminal/terminal.h"
-#include "cli/uploads/send.h"
 
 namespace restante::cli {
 namespace {
 
-int run(const CommandLine& asked) {
-  switch (asked.command) {
-    case Command::connect:
-      return connect(asked.connect);
-    case Command::mcp:
-      return mcp(asked.mcp);
-    case Command::status:
-      return status(asked.status);
-    case Command::doctor:
-      return doctor(asked.doctor);
-    case Command::send:
-      return send(asked.send);
-    default:
-      return print(asked.text);  // --help, --version
-  }
-}
-
 int main_with_errors(int argc, const char* const* argv) {
   try {
-    return run(parse_agent_command_line(argc, argv));
+    const auto asked = parse_agent_command_line(argc, argv);
+    return asked.run(asked);
   } catch (const UsageError& error) {
     print_error(error.what());
     return kExitUsage;

@@ -13,55 +13,10 @@
 namespace restante::cli {
 namespace {
 
-int run(const CommandLine& asked) {
-  switch (asked.command) {
-    case Command::serve:
-      return serve(asked.serve);
-    case Command::dev:
-      return dev(asked.dev);
-    case Command::connect:
-      return connect(asked.connect);
-    case Command::mcp:
-      return mcp(asked.mcp);
-    case Command::status:
-      return status(asked.status);
-    case Command::doctor:
-      return doctor(asked.doctor);
-    case Command::workspace:
-      return workspace(asked.workspace);
-    case Command::token:
-      return token(asked.token);
-    case Command::invite:
-      return invite(asked.invite);
-    case Command::send:
-      return send(asked.send);
-    case Command::uploads:
-      return uploads(asked.uploads);
-    case Command::delegate:
-      return delegate(asked.delegate);
-    case Command::tasks:
-      return tasks(asked.tasks);
-    case Command::task:
-      return task(asked.task);
-    case Command::sweep:
-      return sweep(asked.sweep);
-    case Command::blobs:
-      return blobs(asked.blobs);
-    case Command::migrate:
-      return migrate(asked.migrate);
-    case Command::move:
-      return move(asked.move);
-    case Command::config:
-      return config(asked.config);
-    case Command::print:
-      return print(asked.text);  // --help, --version, completion
-  }
-  return kExitFailed;
-}
-
 int main_with_errors(int argc, const char* const* argv) {
   try {
-    return run(parse_command_line(argc, argv));
+    const auto asked = parse_command_line(argc, argv);
+    return asked.run(asked);
   } catch (const UsageError& error) {
     print_error(error.what());
     return kExitUsage;

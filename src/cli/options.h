@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "server/config/config.h"
 
@@ -69,6 +70,132 @@ struct DoctorOptions {
   bool json = false;
 };
 Runs<DoctorOptions> doctor;
+
+// `restante send`: sends a message and files to an agent and, with --wait, waits until each file was acknowledged or is
+// known to have failed. Only an acknowledged file is called "delivered". Returns 0 only when everything is sent and,
+// with `wait`, every file was acknowledged.
+struct SendOptions {
+  RemoteOptions remote;
+  std::string to;  // id or name; empty: the one workspace the token may write to
+  std::string text;
+  std::vector<std::string> files;
+  bool wait = false;
+  std::int64_t timeout = 0;  // of --wait, in seconds; 0: no limit
+};
+Runs<SendOptions> send;
+
+// `restante workspace create|list|show|remove|set`: the workspaces of a running server.
+struct WorkspaceOptions {
+  RemoteOptions remote;
+  std::string workspace;  // id or name; of show, remove and set
+  std::string name;       // of create, as the three below
+  std::string role;
+  std::string parent;                // id or name
+  std::string push_url;              // a callback: messages are sent there instead of waiting in the inbox
+  std::vector<std::string> changes;  // key=value, of set
+};
+Runs<WorkspaceOptions> create_workspace, list_workspaces, show_workspace, remove_workspace, set_workspace;
+
+// `restante token list|create|revoke|admin`: the tokens of a workspace's agent, and the operator's token.
+struct TokenOptions {
+  RemoteOptions remote;
+  std::string workspace;  // id or name; empty: enrolment tokens that are bound to no workspace
+  std::string label;      // of create
+  std::string token_id;   // of revoke: the id or the prefix that list shows
+  bool rotate = false;    // of admin
+};
+Runs<TokenOptions> list_tokens, create_token, revoke_token, rotate_admin_token;
+
+// `restante invite`: a line for an agent to paste, or with --sender a link for a person.
+struct InviteOptions {
+  RemoteOptions remote;
+  bool sender = false;    // a person who may write to the workspace; otherwise an agent
+  std::string workspace;  // id or name; without it the agent makes its own
+  std::string label;
+};
+Runs<InviteOptions> invite;
+
+// `restante uploads`: shows which files wait on the server, for whom, how old and in which state.
+struct UploadsOptions {
+  RemoteOptions remote;
+  std::string workspace;  // id or name; empty: all
+  std::string state = "waiting";
+  bool stats = false;
+};
+Runs<UploadsOptions> uploads;
+
+// `restante sweep`: deletes what is due now, instead of at the next run of the sweep.
+Runs<RemoteOptions> sweep;
+
+// `restante delegate`: gives a task, with files, to another agent and, with --wait, waits for its result. Returns with
+// `wait` 0 only when the task was completed.
+struct DelegateOptions {
+  RemoteOptions remote;
+  std::string from;  // the caller's workspace: id or name; empty: that of the token
+  std::string to;    // id or name
+  std::string task;
+  std::vector<std::string> files;
+  std::string within;  // "30m", "6h", "3d"; empty: the server's default
+  std::string id;      // chosen by the caller; empty: made by the server
+  bool wait = false;
+  std::int64_t timeout = 0;  // of --wait, in seconds; 0: no limit
+};
+Runs<DelegateOptions> delegate;
+
+// `restante tasks` and `restante task show|cancel|retry`: shows the tasks that agents gave each other, their state and
+// why they are not done yet; cancels or repeats one.
+struct TasksOptions {
+  RemoteOptions remote;
+  std::string workspace;  // id or name; empty: that of the token; with the operator's token: all
+  std::string status = "in_flight";
+  bool stats = false;
+  bool watch = false;
+};
+Runs<TasksOptions> tasks;
+
+struct TaskOptions {
+  RemoteOptions remote;
+  std::string id;
+  std::string workspace;  // of the caller; empty: that of the token; with the operator's token: any
+  // For retry: sent instead of the task's own files.
+  std::vector<std::string> files;
+  bool no_files = false;
+  std::string within;  // "30m", "6h", "3d"; empty: as long as before
+};
+Runs<TaskOptions> show_task, cancel_task, retry_task;
+
+// `restante blobs status|migrate|finish|check`: where file content is stored, its move from one place to another, and
+// whether it is what was sent. The server does the work; these commands send it requests, --wait and check show the
+// progress, as a bar on a terminal. A check that is already running is shown instead of starting a second one; with
+// --fix, when the running one does not repair, a new check follows it. It returns 0 when all is well or was repaired, 1
+// when something is wrong and was not.
+struct BlobsOptions {
+  RemoteOptions remote;
+  std::string to;
+  std::string rate;  // "10MB" a second; empty: unchanged, at first no limit
+  bool wait = false;
+  bool fix = false;  // check
+};
+Runs<BlobsOptions> blobs_status, blobs_migrate, blobs_finish, blobs_check;
+
+// `restante blobs adopt`: makes this installation the owner of a directory or a bucket, when the operator asks for it.
+// Works on the database and the place directly, because a server may refuse to start on them. On SQLite it refuses
+// while a server runs.
+struct AdoptOptions {
+  ConfigSources sources;  // as for serve
+  std::string place;      // empty: where new files go
+  bool force = false;     // also a place that another installation has marked
+  bool new_id = false;    // instead: the database is a copy, and becomes a separate installation
+};
+Runs<AdoptOptions> blobs_adopt;
+
+// `restante migrate up|down|status`: the schema of the database. Works on the database directly. On SQLite up and down
+// refuse while a server has it open; on PostgreSQL they use the same lock as servers that migrate. status only reads.
+struct MigrateOptions {
+  ConfigSources sources;  // the data directory is found as by serve
+  bool json = false;      // of status
+};
+Runs<MigrateOptions> migrate_up, migrate_down, migrate_status;
 
 // `restante move`: moves all rows of one database into another, and the files of the data directory, while no server
 // runs on either. Works on the databases directly. Progress goes to stderr, as a bar on a terminal and as plain lines

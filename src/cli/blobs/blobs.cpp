@@ -9,8 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "base/text.h"
-#include "cli/blobs/check.h"
+#include "cli/remote/remote.h"
 #include "cli/terminal/failed.h"
 #include "cli/terminal/progress.h"
 #include "cli/terminal/terminal.h"
@@ -74,19 +73,7 @@ std::string wait_for(Remote& remote, std::string answer, const std::string& unti
 }
 
 int show(const BlobsOptions& options, const std::string& answer) {
-  return print(options.remote.json ? answer + '\n' : format_blobs(parse_answer(answer), colours()));
-}
-
-int migrate(const BlobsOptions& options, Remote& remote) {
-  const auto rate = parse_rate(options.rate);
-  if (!rate) {
-    throw CommandFailed(kExitUsage,
-                        fmt::format("--rate is an amount of bytes a second, like 10MB, not {}", options.rate));
-  }
-  const std::string at = options.rate.empty() ? "" : fmt::format(R"(,"rate":{})", *rate);
-  std::string answer = remote.post("/admin/blobs/migration", fmt::format(R"({{"to":"{}"{}}})", options.to, at));
-  if (options.wait) answer = wait_for(remote, answer, "both");
-  return show(options, answer);
+  return print_answer(options.remote, answer, [](const Json& blobs) { return format_blobs(blobs, colours()); });
 }
 
 Cell health_of(const Json& place) {
@@ -154,24 +141,26 @@ std::string format_move(const Json& move) {
 
 }  // namespace
 
-int blobs(const BlobsOptions& options) {
-  if (options.action == BlobsOptions::Action::check) return blobs_check({options.remote, options.fix});
-  if (options.action == BlobsOptions::Action::adopt) return blobs_adopt(options.adopt);
+int blobs_status(const BlobsOptions& options) { return show(options, Remote(options.remote).get(kTarget)); }
+
+int blobs_migrate(const BlobsOptions& options) {
   Remote remote(options.remote);
-  switch (options.action) {
-    case BlobsOptions::Action::migrate:
-      return migrate(options, remote);
-    case BlobsOptions::Action::finish: {
-      std::string answer = remote.post("/admin/blobs/migration/finish", {});
-      if (options.wait) answer = wait_for(remote, answer, "finished");
-      return show(options, answer);
-    }
-    case BlobsOptions::Action::status:
-    case BlobsOptions::Action::check:
-    case BlobsOptions::Action::adopt:
-      break;
+  const auto rate = parse_rate(options.rate);
+  if (!rate) {
+    throw CommandFailed(kExitUsage,
+                        fmt::format("--rate is an amount of bytes a second, like 10MB, not {}", options.rate));
   }
-  return show(options, remote.get(kTarget));
+  const std::string at = options.rate.empty() ? "" : fmt::format(R"(,"rate":{})", *rate);
+  std::string answer = remote.post("/admin/blobs/migration", fmt::format(R"({{"to":"{}"{}}})", options.to, at));
+  if (options.wait) answer = wait_for(remote, answer, "both");
+  return show(options, answer);
+}
+
+int blobs_finish(const BlobsOptions& options) {
+  Remote remote(options.remote);
+  std::string answer = remote.post("/admin/blobs/migration/finish", {});
+  if (options.wait) answer = wait_for(remote, answer, "finished");
+  return show(options, answer);
 }
 
 MoveStallDetector::State MoveStallDetector::state_of(const Json& answer, const Json& move) {

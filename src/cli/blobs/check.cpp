@@ -1,13 +1,11 @@
-#include "cli/blobs/check.h"
-
-#include <unistd.h>
-
 #include <chrono>
 #include <thread>
 
 #include <fmt/format.h>
 
-#include "base/text.h"
+#include "cli/blobs/blobs.h"
+#include "cli/format.h"
+#include "cli/remote/remote.h"
 #include "cli/terminal/failed.h"
 #include "cli/terminal/progress.h"
 #include "cli/terminal/terminal.h"
@@ -59,11 +57,6 @@ std::string file_of(const Json& finding) {
   return name.empty() ? "-" : name;
 }
 
-std::string name_of_workspace(const Json& finding) {
-  const std::string name = finding.text("workspace_name");
-  return name.empty() ? finding.text("workspace_id") : name;
-}
-
 std::string format_findings(const Json& answer, Colours colours) {
   std::vector<TableRow> rows;
   for (const Json& one : answer.items("findings")) {
@@ -72,7 +65,7 @@ std::string format_findings(const Json& answer, Colours colours) {
                     {one.text("place").empty() ? "in the database" : one.text("place")},
                     {file_of(one)},
                     {known ? format_bytes(one.whole("size")) : "-"},
-                    {known ? name_of_workspace(one) : "-"},
+                    {known ? workspace_of(one) : "-"},
                     remedy_of(one),
                     {one.text("file_id")}});
   }
@@ -130,12 +123,11 @@ std::string run(Remote& remote, bool fix) {
 
 }  // namespace
 
-int blobs_check(const BlobsCheckOptions& options) {
+int blobs_check(const BlobsOptions& options) {
   Remote remote(options.remote);
   const std::string answer = run(remote, options.fix);
   const Json report = parse_answer(answer);
-  const Colours colours = colourful(STDOUT_FILENO) ? Colours::on : Colours::off;
-  const int printed = print(options.remote.json ? answer + '\n' : format_blob_check(report, colours));
+  const int printed = print(options.remote.json ? answer + '\n' : format_blob_check(report, colours()));
   if (printed != kExitOk) return printed;
   const std::string state = report.text("state");
   if (state == "stopped") throw CommandFailed(kExitTryAgain, "the server was stopped before the check was done");

@@ -126,18 +126,18 @@ std::uint16_t parse_port(const std::string& text) {
 }
 
 void take(const CLI::App& chosen, const CLI::App& app, CommandLine& to) {
-  const auto& name = chosen.get_name();
-  if (name == "serve") {
-    to.command = Command::serve;
+  to.called = chosen.get_name();
+  if (to.called == "serve") {
+    to.run = [](const CommandLine& asked) { return serve(asked.serve); };
     to.serve = sources_from(chosen);
-  } else if (name == "dev") {
-    to.command = Command::dev;
+  } else if (to.called == "dev") {
+    to.run = [](const CommandLine& asked) { return dev(asked.dev); };
     if (const auto& port = chosen.get_option("--port")->results(); !port.empty())
       to.dev.port = parse_port(port.front());
-  } else if (name == "config") {
-    to.command = Command::config;
+  } else if (to.called == "config") {
+    to.run = [](const CommandLine& asked) { return config(asked.config); };
     to.config.sources = sources_from(chosen);
-  } else if (name == "completion") {
+  } else if (to.called == "completion") {
     to.text = script_for(app, chosen.get_option("shell")->results().front());
   }
 }
@@ -150,7 +150,7 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
   build(app, asked);
   if (auto text = parse_words(app, argc, argv)) {
     asked.text = std::move(*text);
-  } else {
+  } else if (asked.called.empty()) {
     take(*app.get_subcommands().front(), app, asked);
   }
   return asked;

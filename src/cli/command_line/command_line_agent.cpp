@@ -46,7 +46,8 @@ void add_agent_environment(AgentOptions& to) {
 void add_connect(CLI::App& app, CommandLine& to) {
   auto& connect = add_command(app, "connect");
   connect.callback([&to] {
-    to.command = Command::connect;
+    to.called = "connect";
+    to.run = [](const CommandLine& asked) { return cli::connect(asked.connect); };
     add_agent_environment(to.connect.agent);
   });
   add_enrol_flag(connect, to.connect.agent);
@@ -63,7 +64,8 @@ void add_connect(CLI::App& app, CommandLine& to) {
 void add_mcp(CLI::App& app, CommandLine& to) {
   auto& mcp = add_command(app, "mcp");
   mcp.callback([&to] {
-    to.command = Command::mcp;
+    to.called = "mcp";
+    to.run = [](const CommandLine& asked) { return cli::mcp(asked.mcp); };
     add_agent_environment(to.mcp.agent);
   });
   add_enrol_flag(mcp, to.mcp.agent);
@@ -72,8 +74,7 @@ void add_mcp(CLI::App& app, CommandLine& to) {
 }
 
 void add_status(CLI::App& app, CommandLine& to) {
-  auto& status = add_command(app, "status");
-  status.callback([&to] { to.command = Command::status; });
+  auto& status = add_command(app, "status", to, [](const CommandLine& asked) { return cli::status(asked.status); });
   add_state_flag(status, to.status.state);
   status.add_flag("--json", to.status.json, "One JSON object, for scripts.");
 }
@@ -81,7 +82,8 @@ void add_status(CLI::App& app, CommandLine& to) {
 void add_doctor(CLI::App& app, CommandLine& to) {
   auto& doctor = add_command(app, "doctor");
   doctor.callback([&to] {
-    to.command = Command::doctor;
+    to.called = "doctor";
+    to.run = [](const CommandLine& asked) { return cli::doctor(asked.doctor); };
     add_agent_environment(to.doctor.agent);
   });
   add_agent_flags(doctor, to.doctor.agent);
@@ -93,11 +95,8 @@ void add_doctor(CLI::App& app, CommandLine& to) {
 }
 
 void add_send(CLI::App& app, CommandLine& to) {
-  auto& send = add_command(app, "send");
-  send.callback([&to] {
-    to.command = Command::send;
-    add_environment(to.send.remote);
-  });
+  auto& send =
+      add_command(app, "send", to, [](const CommandLine& asked) { return cli::send(asked.send); }, &to.send.remote);
   send.add_option("text", to.send.text, "The text. May be left out when there are files.")->type_name("TEXT");
   send.add_option("--to", to.send.to, "The workspace: id or name. Not needed with a sender's token.")->type_name("ID");
   send.add_option("--file", to.send.files, "A file to send along. May be repeated.")

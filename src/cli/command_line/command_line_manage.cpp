@@ -4,11 +4,6 @@
 namespace restante::cli {
 namespace {
 
-using WorkspaceAction = WorkspaceOptions::Action;
-using TokenAction = TokenOptions::Action;
-using MigrateAction = MigrateOptions::Action;
-using BlobsAction = BlobsOptions::Action;
-
 constexpr auto kWorkspaceHelp = "The workspace: its id, or its name if no other has it.";
 
 // Adds the flags to every command of a group, below its own flags in --help.
@@ -20,22 +15,14 @@ void add_workspace_argument(CLI::App& app, std::string& to) {
   app.add_option("workspace", to, kWorkspaceHelp)->type_name("ID")->required();
 }
 
-CLI::App& add_action(CLI::App& group, const char* called, CommandLine& to, WorkspaceAction action) {
-  auto& leaf = add_command(group, called);
-  leaf.callback([&to, action] {
-    to.command = Command::workspace;
-    to.workspace.action = action;
-    add_environment(to.workspace.remote);
-  });
-  return leaf;
-}
-
 void add_workspace(CLI::App& app, CommandLine& to) {
   auto& group = add_command(app, "workspace");
   group.require_subcommand(1);
   auto& options = to.workspace;
 
-  auto& create = add_action(group, "workspace create", to, WorkspaceAction::create);
+  auto& create = add_command(
+      group, "workspace create", to, [](const CommandLine& asked) { return create_workspace(asked.workspace); },
+      &options.remote);
   create.add_option("name", options.name, "What people call it.")->type_name("NAME")->required();
   create.add_option("--role", options.role, "What its agent does, in a few words.")->type_name("TEXT");
   create.add_option("--parent", options.parent, "The workspace above it: id or name.")->type_name("ID");
@@ -44,11 +31,22 @@ void add_workspace(CLI::App& app, CommandLine& to) {
                   "Where its agent can be called. Without it messages wait until the agent asks.")
       ->type_name("URL");
 
-  add_action(group, "workspace list", to, WorkspaceAction::list);
-  add_workspace_argument(add_action(group, "workspace show", to, WorkspaceAction::show), options.workspace);
-  add_workspace_argument(add_action(group, "workspace remove", to, WorkspaceAction::remove), options.workspace);
+  add_command(
+      group, "workspace list", to, [](const CommandLine& asked) { return list_workspaces(asked.workspace); },
+      &options.remote);
+  add_workspace_argument(add_command(
+                             group, "workspace show", to,
+                             [](const CommandLine& asked) { return show_workspace(asked.workspace); }, &options.remote),
+                         options.workspace);
+  add_workspace_argument(
+      add_command(
+          group, "workspace remove", to, [](const CommandLine& asked) { return remove_workspace(asked.workspace); },
+          &options.remote),
+      options.workspace);
 
-  auto& set = add_action(group, "workspace set", to, WorkspaceAction::set);
+  auto& set = add_command(
+      group, "workspace set", to, [](const CommandLine& asked) { return set_workspace(asked.workspace); },
+      &options.remote);
   add_workspace_argument(set, options.workspace);
   set.add_option("changes", options.changes,
                  "name, role, parent_id, delivery_mode, url or agent_card; empty clears it.")
@@ -57,46 +55,41 @@ void add_workspace(CLI::App& app, CommandLine& to) {
   add_remote_flags_within(group, options.remote);
 }
 
-CLI::App& add_action(CLI::App& group, const char* called, CommandLine& to, TokenAction action) {
-  auto& leaf = add_command(group, called);
-  leaf.callback([&to, action] {
-    to.command = Command::token;
-    to.token.action = action;
-    add_environment(to.token.remote);
-  });
-  if (action == TokenAction::create)
-    leaf.add_option("--workspace", to.token.workspace, kWorkspaceHelp)->type_name("ID")->required();
-  if (action == TokenAction::list || action == TokenAction::revoke)
-    leaf.add_option("--workspace", to.token.workspace,
-                    std::string(kWorkspaceHelp) +
-                        " Without it: enrolment tokens that are bound to no workspace; an agent that uses one gets a "
-                        "new workspace.")
-        ->type_name("ID");
-  return leaf;
+void add_optional_workspace(CLI::App& leaf, CommandLine& to) {
+  leaf.add_option("--workspace", to.token.workspace,
+                  std::string(kWorkspaceHelp) +
+                      " Without it: enrolment tokens that are bound to no workspace; an agent that uses one gets a "
+                      "new workspace.")
+      ->type_name("ID");
 }
 
 void add_token(CLI::App& app, CommandLine& to) {
   auto& group = add_command(app, "token");
   group.require_subcommand(1);
-  add_action(group, "token list", to, TokenAction::list);
-  add_action(group, "token create", to, TokenAction::create)
-      .add_option("--label", to.token.label, "What it is for, to distinguish it from the others.")
-      ->type_name("TEXT");
-  add_action(group, "token revoke", to, TokenAction::revoke)
-      .add_option("token", to.token.token_id, "The token's id, or its first 8 characters.")
+  add_optional_workspace(
+      add_command(
+          group, "token list", to, [](const CommandLine& asked) { return list_tokens(asked.token); }, &to.token.remote),
+      to);
+  auto& create = add_command(
+      group, "token create", to, [](const CommandLine& asked) { return create_token(asked.token); }, &to.token.remote);
+  create.add_option("--workspace", to.token.workspace, kWorkspaceHelp)->type_name("ID")->required();
+  create.add_option("--label", to.token.label, "What it is for, to distinguish it from the others.")->type_name("TEXT");
+  auto& revoke = add_command(
+      group, "token revoke", to, [](const CommandLine& asked) { return revoke_token(asked.token); }, &to.token.remote);
+  add_optional_workspace(revoke, to);
+  revoke.add_option("token", to.token.token_id, "The token's id, or its first 8 characters.")
       ->type_name("TOKEN")
       ->required();
-  add_action(group, "token admin", to, TokenAction::admin)
+  add_command(
+      group, "token admin", to, [](const CommandLine& asked) { return rotate_admin_token(asked.token); },
+      &to.token.remote)
       .add_flag("--rotate", to.token.rotate, "Replace the operator's token by a new one.");
   add_remote_flags_within(group, to.token.remote);
 }
 
 void add_invite(CLI::App& app, CommandLine& to) {
-  auto& invite = add_command(app, "invite");
-  invite.callback([&to] {
-    to.command = Command::invite;
-    add_environment(to.invite.remote);
-  });
+  auto& invite = add_command(
+      app, "invite", to, [](const CommandLine& asked) { return cli::invite(asked.invite); }, &to.invite.remote);
   invite.add_flag("--sender", to.invite.sender, "Invite a person to write to the workspace, not an agent.");
   invite
       .add_option("--workspace", to.invite.workspace,
@@ -107,11 +100,8 @@ void add_invite(CLI::App& app, CommandLine& to) {
 }
 
 void add_uploads(CLI::App& app, CommandLine& to) {
-  auto& uploads = add_command(app, "uploads");
-  uploads.callback([&to] {
-    to.command = Command::uploads;
-    add_environment(to.uploads.remote);
-  });
+  auto& uploads = add_command(
+      app, "uploads", to, [](const CommandLine& asked) { return cli::uploads(asked.uploads); }, &to.uploads.remote);
   uploads.add_option("--workspace", to.uploads.workspace, "Only those for this one: id or name.")->type_name("ID");
   uploads
       .add_option(
@@ -124,12 +114,9 @@ void add_uploads(CLI::App& app, CommandLine& to) {
 }
 
 void add_delegate(CLI::App& app, CommandLine& to) {
-  auto& delegate = add_command(app, "delegate");
+  auto& delegate = add_command(
+      app, "delegate", to, [](const CommandLine& asked) { return cli::delegate(asked.delegate); }, &to.delegate.remote);
   auto& options = to.delegate;
-  delegate.callback([&to] {
-    to.command = Command::delegate;
-    add_environment(to.delegate.remote);
-  });
   delegate.add_option("task", options.task, "What is to be done, in words.")->type_name("TEXT")->required();
   delegate.add_option("--to", options.to, "Who is to do it: a workspace's id or name.")->type_name("ID")->required();
   delegate
@@ -154,11 +141,8 @@ void add_delegate(CLI::App& app, CommandLine& to) {
 }
 
 void add_tasks(CLI::App& app, CommandLine& to) {
-  auto& tasks = add_command(app, "tasks");
-  tasks.callback([&to] {
-    to.command = Command::tasks;
-    add_environment(to.tasks.remote);
-  });
+  auto& tasks =
+      add_command(app, "tasks", to, [](const CommandLine& asked) { return cli::tasks(asked.tasks); }, &to.tasks.remote);
   tasks.add_option("--workspace", to.tasks.workspace, "Only those it gave or got: id or name.")->type_name("ID");
   tasks.add_option("--status", to.tasks.status, "in_flight (the default), stuck, failed or completed.")
       ->type_name("STATUS");
@@ -167,13 +151,8 @@ void add_tasks(CLI::App& app, CommandLine& to) {
   add_remote_flags(tasks, to.tasks.remote);
 }
 
-CLI::App& add_action(CLI::App& group, const char* called, CommandLine& to, TaskOptions::Action action) {
-  auto& leaf = add_command(group, called);
-  leaf.callback([&to, action] {
-    to.command = Command::task;
-    to.task.action = action;
-    add_environment(to.task.remote);
-  });
+CLI::App& add_task_command(CLI::App& group, const char* called, CommandLine& to, Runs<CommandLine>* run) {
+  auto& leaf = add_command(group, called, to, run, &to.task.remote);
   leaf.add_option("task", to.task.id, "The task's id.")->type_name("ID")->required();
   leaf.add_option("--workspace", to.task.workspace,
                   "The workspace that gave the task: id or name. Default: the token's own; not needed with the "
@@ -183,7 +162,8 @@ CLI::App& add_action(CLI::App& group, const char* called, CommandLine& to, TaskO
 }
 
 void add_retry(CLI::App& group, CommandLine& to) {
-  auto& again = add_action(group, "task retry", to, TaskOptions::Action::retry);
+  auto& again =
+      add_task_command(group, "task retry", to, [](const CommandLine& asked) { return retry_task(asked.task); });
   auto* files =
       again.add_option("--file", to.task.files, "A file instead of those that came with it. May be repeated.")
           ->type_name("FILE")
@@ -197,35 +177,22 @@ void add_retry(CLI::App& group, CommandLine& to) {
 void add_task(CLI::App& app, CommandLine& to) {
   auto& group = add_command(app, "task");
   group.require_subcommand(1);
-  add_action(group, "task show", to, TaskOptions::Action::show);
-  add_action(group, "task cancel", to, TaskOptions::Action::cancel);
+  add_task_command(group, "task show", to, [](const CommandLine& asked) { return show_task(asked.task); });
+  add_task_command(group, "task cancel", to, [](const CommandLine& asked) { return cancel_task(asked.task); });
   add_retry(group, to);
   add_remote_flags_within(group, to.task.remote);
 }
 
 void add_sweep(CLI::App& app, CommandLine& to) {
-  auto& sweep = add_command(app, "sweep");
-  sweep.callback([&to] {
-    to.command = Command::sweep;
-    add_environment(to.sweep.remote);
-  });
-  add_remote_flags(sweep, to.sweep.remote);
-}
-
-CLI::App& add_action(CLI::App& group, const char* called, CommandLine& to, BlobsAction action) {
-  auto& leaf = add_command(group, called);
-  leaf.callback([&to, action] {
-    to.command = Command::blobs;
-    to.blobs.action = action;
-    add_environment(to.blobs.remote);
-  });
-  return leaf;
+  add_remote_flags(add_command(
+                       app, "sweep", to, [](const CommandLine& asked) { return cli::sweep(asked.sweep); }, &to.sweep),
+                   to.sweep);
 }
 
 // Works on the database and the place directly, so it takes settings as serve does.
 void add_adopt(CLI::App& group, CommandLine& to) {
   auto& leaf = add_command(group, "blobs adopt");
-  auto& options = to.blobs.adopt;
+  auto& options = to.adopt;
   const auto given = std::make_shared<std::map<std::string, std::string>>();
   const auto set = std::make_shared<std::vector<std::string>>();
   leaf.add_option("--place", options.place, "Which one: dir or s3. Default: the one that new files go to.")
@@ -245,9 +212,9 @@ void add_adopt(CLI::App& group, CommandLine& to) {
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   leaf.callback([&to, given, set] {
-    to.command = Command::blobs;
-    to.blobs.action = BlobsAction::adopt;
-    auto& sources = to.blobs.adopt.sources;
+    to.called = "blobs adopt";
+    to.run = [](const CommandLine& asked) { return blobs_adopt(asked.adopt); };
+    auto& sources = to.adopt.sources;
     sources.environment = process_environment();
     if (!given->at("config").empty()) sources.file = given->at("config");
     for (const char* key : {"data", "database"}) {
@@ -265,8 +232,10 @@ void add_blobs(CLI::App& app, CommandLine& to) {
   auto& group = add_command(app, "blobs");
   group.require_subcommand(1);
   auto& options = to.blobs;
-  add_action(group, "blobs status", to, BlobsAction::status);
-  auto& migrate = add_action(group, "blobs migrate", to, BlobsAction::migrate);
+  add_command(
+      group, "blobs status", to, [](const CommandLine& asked) { return blobs_status(asked.blobs); }, &options.remote);
+  auto& migrate = add_command(
+      group, "blobs migrate", to, [](const CommandLine& asked) { return blobs_migrate(asked.blobs); }, &options.remote);
   migrate.add_option("--to", options.to, "The new place: dir, inline or s3.")
       ->type_name("PLACE")
       ->required()
@@ -276,10 +245,12 @@ void add_blobs(CLI::App& app, CommandLine& to) {
                   "Copy at most so much a second: 10MB, 512KiB. Default: no limit, or the limit that was set before.")
       ->type_name("AMOUNT");
   migrate.add_flag("--wait", options.wait, "Show the progress until everything is in the new place.");
-  auto& finish = add_action(group, "blobs finish", to, BlobsAction::finish);
+  auto& finish = add_command(
+      group, "blobs finish", to, [](const CommandLine& asked) { return blobs_finish(asked.blobs); }, &options.remote);
   finish.add_flag("--wait", options.wait,
                   "Wait until the blob move has ended; the sweep deletes the last old copies later.");
-  auto& check = add_action(group, "blobs check", to, BlobsAction::check);
+  auto& check = add_command(
+      group, "blobs check", to, [](const CommandLine& asked) { return blobs_check(asked.blobs); }, &options.remote);
   check.add_flag("--fix", options.fix, "Repair what can be repaired, and notify the senders of the rest.");
   add_remote_flags_within(group, options.remote);
   add_adopt(group, to);
@@ -290,16 +261,16 @@ struct DataFlags {
   std::string config, data, database;
 };
 
-CLI::App& add_action(CLI::App& group, const char* called, CommandLine& to, MigrateAction action) {
+CLI::App& add_migrate_command(CLI::App& group, const char* called, CommandLine& to, Runs<CommandLine>* run) {
   auto& leaf = add_command(group, called);
   auto flags = std::make_shared<DataFlags>();
   leaf.add_option("--data", flags->data, "The data directory. Default: ./data.")->type_name("DIR");
   leaf.add_option("--database", flags->database, "sqlite://PATH or postgres://… when the database is not in --data.")
       ->type_name("URL");
   leaf.add_option("--config", flags->config, "The server's TOML file, to take both from.")->type_name("FILE");
-  leaf.callback([&to, action, flags] {
-    to.command = Command::migrate;
-    to.migrate.action = action;
+  leaf.callback([&to, called, run, flags] {
+    to.called = called;
+    to.run = run;
     to.migrate.sources.environment = process_environment();
     if (!flags->config.empty()) to.migrate.sources.file = flags->config;
     if (!flags->data.empty()) to.migrate.sources.flags.push_back({"data", flags->data, "--data"});
@@ -311,15 +282,15 @@ CLI::App& add_action(CLI::App& group, const char* called, CommandLine& to, Migra
 void add_migrate(CLI::App& app, CommandLine& to) {
   auto& group = add_command(app, "migrate");
   group.require_subcommand(1);
-  add_action(group, "migrate up", to, MigrateAction::up);
-  add_action(group, "migrate down", to, MigrateAction::down);
-  add_action(group, "migrate status", to, MigrateAction::status)
-      .add_flag("--json", to.migrate.json, "One JSON array, for scripts.");
+  add_migrate_command(group, "migrate up", to, [](const CommandLine& asked) { return migrate_up(asked.migrate); });
+  add_migrate_command(group, "migrate down", to, [](const CommandLine& asked) { return migrate_down(asked.migrate); });
+  add_migrate_command(group, "migrate status", to, [](const CommandLine& asked) {
+    return migrate_status(asked.migrate);
+  }).add_flag("--json", to.migrate.json, "One JSON array, for scripts.");
 }
 
 void add_move(CLI::App& app, CommandLine& to) {
-  auto& move = add_command(app, "move");
-  move.callback([&to] { to.command = Command::move; });
+  auto& move = add_command(app, "move", to, [](const CommandLine& asked) { return cli::move(asked.move); });
   auto& options = to.move;
   move.add_option("--from", options.from, "The old database: sqlite://PATH (data/restante.db) or postgres://….")
       ->type_name("URL")

@@ -128,6 +128,19 @@ CLI::App& add_command(CLI::App& app, const std::string& called_so) {
   return *command;
 }
 
+CLI::App& add_command(CLI::App& app, const std::string& called_so, CommandLine& to, Runs<CommandLine>* run,
+                      RemoteOptions* options) {
+  auto& command = add_command(app, called_so);
+  command.callback([&to, called_so, run, options] {
+    to.called = called_so;
+    to.run = run;
+    if (options) add_environment(*options);
+  });
+  return command;
+}
+
+int print_text(const CommandLine& asked) { return print(asked.text); }
+
 std::optional<std::string> parse_words(CLI::App& app, int argc, const char* const* argv) {
   check_command_name(app, std::span(argv, static_cast<std::size_t>(argc)).subspan(1));
   try {

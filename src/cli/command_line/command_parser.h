@@ -7,10 +7,9 @@
 #include <string>
 #include <vector>
 
-namespace restante::cli {
+#include "cli/command_line/command_line.h"
 
-struct CommandLine;
-struct RemoteOptions;
+namespace restante::cli {
 
 // The command line is wrong: one sentence that contains what to write instead.
 class UsageError final : public std::runtime_error {
@@ -22,6 +21,9 @@ void prepare(CLI::App& app, const std::string& page);
 
 // Adds a subcommand with its help page; `called` is its full name, "workspace create".
 CLI::App& add_command(CLI::App& app, const std::string& called);
+// Adds one that sets itself in `to` when it was given; `options` are those that the environment adds to.
+CLI::App& add_command(CLI::App& app, const std::string& called, CommandLine& to, Runs<CommandLine>* run,
+                      RemoteOptions* options = nullptr);
 
 std::vector<const CLI::App*> commands_of(const CLI::App& app);
 

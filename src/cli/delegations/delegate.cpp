@@ -1,5 +1,3 @@
-#include "cli/delegations/delegate.h"
-
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -16,21 +14,14 @@
 namespace restante::cli {
 namespace {
 
-Colours colours(int fd) { return colourful(fd) ? Colours::on : Colours::off; }
-
 std::string task_body(const DelegateOptions& options, WorkspaceId to, const std::vector<Json>& files) {
-  JsonWriter out;
-  out.begin_object();
-  out.member("target_id", to.text());
-  out.member("task", options.task);
-  if (!options.id.empty()) out.member("delegation_id", options.id);
-  if (!options.within.empty()) out.member("deadline", deadline_of(options.within));
-  out.key("attachments");
-  out.begin_array();
-  for (const Json& file : files) out.raw(file.dump());
-  out.end_array();
-  out.end_object();
-  return out.take();
+  return json_object([&](JsonWriter& out) {
+    out.member("target_id", to.text());
+    out.member("task", options.task);
+    out.member_if("delegation_id", options.id);
+    if (!options.within.empty()) out.member("deadline", deadline_of(options.within));
+    out.array("attachments", files, [&](const Json& file) { out.raw(file.dump()); });
+  });
 }
 
 }  // namespace
@@ -55,7 +46,7 @@ Json follow_task(Remote& remote, WorkspaceId viewer, const std::string& id, std:
     if (has_ended(task)) return task;
     const Cell state = describe_task(task);
     const bool change = state.text != printed;
-    if (change && !quiet) print(format_facts({{id, state}}, colours(STDOUT_FILENO)));
+    if (change && !quiet) print(format_facts({{id, state}}, colours()));
     printed = state.text;
     waiting.pause(change ? RemoteWait::Observed::change : RemoteWait::Observed::no_change);
   }
@@ -78,7 +69,7 @@ int delegate(const DelegateOptions& options) {
   if (!options.within.empty()) (void)deadline_of(options.within);  // an error is reported before anything is sent
   const auto files = describe_files(options.files);
   Remote remote(options.remote);
-  const WorkspaceId from = find_viewer(remote, options.from, "whose task is it? Give --from WORKSPACE");
+  const WorkspaceId from = remote.find_workspace_or_own(options.from, "whose task is it? Give --from WORKSPACE");
   const WorkspaceId to = remote.find_workspace(options.to);
   const auto sent = upload_files(remote, "/workspaces/" + from.text() + "/chat/uploads?direction=out", files);
   const std::string answer =
@@ -91,7 +82,7 @@ int delegate(const DelegateOptions& options) {
   }
   const Json task = follow_task(remote, from, id, options.timeout, options.remote.json);
   const Reader reader = ::isatty(STDOUT_FILENO) == 1 ? Reader::person : Reader::script;
-  print(options.remote.json ? task.dump() + '\n' : format_outcome(task, reader, colours(STDOUT_FILENO)));
+  print(options.remote.json ? task.dump() + '\n' : format_outcome(task, reader, colours()));
   return task.text("status") == "completed" ? kExitOk : kExitFailed;
 }
 

@@ -10,17 +10,14 @@
 
 #include "base/json_writer.h"
 #include "base/text.h"
-#include "cli/delegations/delegate.h"
 #include "cli/remote/wait.h"
 #include "cli/terminal/failed.h"
 #include "cli/terminal/terminal.h"
 #include "cli/uploads/send.h"
-#include "server/config/nearest.h"
 
 namespace restante::cli {
 namespace {
 
-constexpr std::array<std::string_view, 4> kStatuses = {"in_flight", "stuck", "failed", "completed"};
 constexpr std::array<std::string_view, 6> kAllStatuses = {"queued",    "dispatched", "in_progress",
                                                           "completed", "failed",     "stuck"};
 constexpr std::size_t kTaskColumn = 48;
@@ -28,28 +25,15 @@ constexpr std::size_t kMostRows = 500;  // the most that one answer about a work
 constexpr auto kWatchEvery = std::chrono::seconds(2);
 constexpr std::string_view kClearScreen = "\x1b[H\x1b[2J\x1b[3J";
 
-void check_status(const std::string& status) {
-  if (std::find(kStatuses.begin(), kStatuses.end(), status) != kStatuses.end()) return;
-  const auto meant = nearest(status, {kStatuses.begin(), kStatuses.end()});
-  throw CommandFailed(kExitUsage, meant.empty()
-                                      ? "--status is one of in_flight, stuck, failed or completed"
-                                      : fmt::format("there is no such status: did you mean --status {}?", meant));
-}
-
-std::string own_workspace(Remote& remote) { return parse_answer(remote.get("/session")).text("workspace_id"); }
-
 // Only the operator may list workspaces; others see ids.
-Names names_for(Remote& remote, bool operator_asks) {
-  Names names;
+WorkspaceNames names_for(Remote& remote, bool operator_asks) {
+  WorkspaceNames names;
   if (!operator_asks) return names;
-  const Json all = parse_answer(remote.get("/workspaces"));
-  for (const Json& one : all.if_array() ? *all.if_array() : Json::Array()) {
-    names[one.text("id")] = one.text("name");
-  }
+  for (const Json& one : parse_list(remote.get("/workspaces"))) names[one.text("id")] = one.text("name");
   return names;
 }
 
-std::string name_in(const Names& names, const std::string& id) {
+std::string name_in(const WorkspaceNames& names, const std::string& id) {
   const auto found = names.find(id);
   return found == names.end() ? id : found->second;
 }
@@ -67,7 +51,7 @@ const Json::Array& rows_of(const Json& answer) {
 // The workspace as which the task is read; no value: as the operator.
 std::optional<WorkspaceId> find_task_viewer(Remote& remote, const TaskOptions& options) {
   if (!options.workspace.empty()) return remote.find_workspace(options.workspace);
-  const std::string own = own_workspace(remote);
+  const std::string own = remote.own_workspace();
   if (own.empty()) return std::nullopt;
   if (const auto id = WorkspaceId::parse(own)) return id;
   throw CommandFailed(kExitFailed, "the server's answer names no workspace");
@@ -78,24 +62,19 @@ std::string path_of(const std::optional<WorkspaceId>& viewer, const std::string&
 }
 
 // A task is changed in the name of its caller.
-std::string caller_path(Remote& remote, const std::optional<WorkspaceId>& viewer, const std::string& id) {
+std::string caller_path(Remote& remote, const TaskOptions& options) {
+  const auto viewer = find_task_viewer(remote, options);
   if (viewer) return "/workspaces/" + viewer->text();
-  return "/workspaces/" + parse_answer(remote.get(path_of(viewer, id))).text("source_id");
+  return "/workspaces/" + parse_answer(remote.get(path_of(viewer, options.id))).text("source_id");
 }
 
 std::string retry_body(const TaskOptions& options, const std::vector<Json>& files) {
-  JsonWriter out;
-  out.begin_object();
-  out.member("retry_of", options.id);
-  if (!options.within.empty()) out.member("deadline", deadline_of(options.within));
-  if (options.no_files || !files.empty()) {
-    out.key("attachments");
-    out.begin_array();
-    for (const Json& file : files) out.raw(file.dump());
-    out.end_array();
-  }
-  out.end_object();
-  return out.take();
+  return json_object([&](JsonWriter& out) {
+    out.member("retry_of", options.id);
+    if (!options.within.empty()) out.member("deadline", deadline_of(options.within));
+    if (options.no_files || !files.empty())
+      out.array("attachments", files, [&](const Json& file) { out.raw(file.dump()); });
+  });
 }
 
 std::string retry(Remote& remote, const TaskOptions& options, const std::string& base) {
@@ -159,12 +138,6 @@ int watch(const TasksOptions& options, const std::function<std::string()>& draw)
 
 }  // namespace
 
-WorkspaceId find_viewer(Remote& remote, const std::string& id_or_name, const std::string& question) {
-  if (!id_or_name.empty()) return remote.find_workspace(id_or_name);
-  if (const auto own = WorkspaceId::parse(own_workspace(remote))) return *own;
-  throw CommandFailed(kExitUsage, question + " (restante workspace list shows them)");
-}
-
 bool has_ended(const Json& task) {
   const std::string status = task.text("status");
   return status == "completed" || status == "failed" || status == "stuck";
@@ -182,7 +155,7 @@ Cell describe_task(const Json& task) {
   return {why.empty() ? status : status + ": " + why, status == "in_progress" ? Paint::plain : Paint::warn};
 }
 
-std::string format_tasks(const Json::Array& tasks, const Names& names, Time now, Colours colours) {
+std::string format_tasks(const Json::Array& tasks, const WorkspaceNames& names, Time now, Colours colours) {
   if (tasks.empty()) return "No task is in this state.\n";
   std::vector<TableRow> rows;
   for (const Json& one : tasks) {
@@ -200,7 +173,7 @@ std::string format_tasks(const Json::Array& tasks, const Names& names, Time now,
                             rows.size());
 }
 
-std::string format_task(const Json& task, const Names& names, Time now, Colours colours) {
+std::string format_task(const Json& task, const WorkspaceNames& names, Time now, Colours colours) {
   std::string text = format_facts({{"Task", {task.text("delegation_id")}},
                                    {"State", describe_task(task)},
                                    {"From", {name_in(names, task.text("source_id"))}},
@@ -234,10 +207,10 @@ std::string format_task_stats(const Json& answer, Colours colours) {
 }
 
 int tasks(const TasksOptions& options) {
-  check_status(options.status);
+  check_choice("status", options.status, {"in_flight", "stuck", "failed", "completed"});
   Remote remote(options.remote);
   const std::string own =
-      options.workspace.empty() ? own_workspace(remote) : remote.find_workspace(options.workspace).text();
+      options.workspace.empty() ? remote.own_workspace() : remote.find_workspace(options.workspace).text();
   if (options.stats && !own.empty())
     throw CommandFailed(kExitUsage,
                         "--stats counts all tasks of the server: it takes the operator's token and no --workspace");
@@ -245,7 +218,7 @@ int tasks(const TasksOptions& options) {
       options.stats ? "/admin/delegations/stats"
                     : fmt::format("{}/delegations?limit={}&status={}", own.empty() ? "/admin" : "/workspaces/" + own,
                                   kMostRows, options.status);
-  const Names names = names_for(remote, own.empty() && !options.remote.json);
+  const WorkspaceNames names = names_for(remote, own.empty() && !options.remote.json);
   RemoteWait waiting(remote, 0, {});
   bool answered = false;
   return watch(options, [&] {
@@ -258,22 +231,26 @@ int tasks(const TasksOptions& options) {
   });
 }
 
-int task(const TaskOptions& options) {
+int show_task(const TaskOptions& options) {
   Remote remote(options.remote);
   const auto viewer = find_task_viewer(remote, options);
-  if (options.action == TaskOptions::Action::show) {
-    const std::string answer = remote.get(path_of(viewer, options.id));
-    if (options.remote.json) return print(answer + '\n');
-    const bool operator_asks = !viewer || own_workspace(remote).empty();
-    return print(format_task(parse_answer(answer), names_for(remote, operator_asks), SystemClock().now(), colours()));
-  }
-  const bool cancel = options.action == TaskOptions::Action::cancel;
-  const std::string base = caller_path(remote, viewer, options.id);
-  const std::string answer = cancel ? remote.post(base + "/delegations/" + percent_encode(options.id) + "/cancel", {})
-                                    : retry(remote, options, base);
-  if (options.remote.json) return print(answer + '\n');
-  if (cancel) return print("Cancelled. The agent learns of it with its next heartbeat.\n");
-  return print(fmt::format("Retried as {}.\n", parse_answer(answer).text("delegation_id")));
+  return print_answer(options.remote, remote.get(path_of(viewer, options.id)), [&](const Json& task) {
+    const bool operator_asks = !viewer || remote.own_workspace().empty();
+    return format_task(task, names_for(remote, operator_asks), SystemClock().now(), colours());
+  });
+}
+
+int cancel_task(const TaskOptions& options) {
+  Remote remote(options.remote);
+  const std::string path = caller_path(remote, options) + "/delegations/" + percent_encode(options.id) + "/cancel";
+  const std::string answer = remote.post(path, {});
+  return print(options.remote.json ? answer + '\n' : "Cancelled. The agent learns of it with its next heartbeat.\n");
+}
+
+int retry_task(const TaskOptions& options) {
+  Remote remote(options.remote);
+  return print_answer(options.remote, retry(remote, options, caller_path(remote, options)),
+                      [](const Json& task) { return fmt::format("Retried as {}.\n", task.text("delegation_id")); });
 }
 
 }  // namespace restante::cli

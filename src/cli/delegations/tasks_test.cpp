@@ -2,8 +2,6 @@
 
 #include <gmock/gmock.h>
 
-#include "cli/delegations/delegate.h"
-
 namespace restante::cli {
 namespace {
 

@@ -1,5 +1,4 @@
-// `restante send`: sends a message and files to an agent and, with --wait, waits until each file was acknowledged or is
-// known to have failed. Only an acknowledged file is called "delivered".
+// Parts of `restante send` that other commands use, or that a test can use without a server.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,18 +7,6 @@
 #include "cli/terminal/table.h"
 
 namespace restante::cli {
-
-struct SendOptions {
-  RemoteOptions remote;
-  std::string to;  // id or name; empty: the one workspace the token may write to
-  std::string text;
-  std::vector<std::string> files;
-  bool wait = false;
-  std::int64_t timeout = 0;  // of --wait, in seconds; 0: no limit
-};
-
-// Returns the exit code: 0 only when everything is sent and, with `wait`, every file was acknowledged.
-int send(const SendOptions& options);
 
 using client::FormFile;
 

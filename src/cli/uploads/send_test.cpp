@@ -12,9 +12,8 @@
 #include <fstream>
 #include <thread>
 
+#include "cli/format.h"
 #include "cli/terminal/failed.h"
-#include "cli/uploads/sweep.h"
-#include "cli/uploads/uploads.h"
 
 namespace restante::cli {
 namespace {

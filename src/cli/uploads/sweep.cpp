@@ -1,16 +1,12 @@
-#include "cli/uploads/sweep.h"
-
 #include <fmt/format.h>
 
-#include "base/text.h"
-#include "cli/terminal/terminal.h"
+#include "cli/format.h"
+#include "cli/remote/remote.h"
 
 namespace restante::cli {
 
-int sweep(const SweepOptions& options) {
-  Remote remote(options.remote);
-  const std::string answer = remote.post("/admin/sweep", {});
-  return print(options.remote.json ? answer + '\n' : format_sweep(parse_answer(answer)));
+int sweep(const RemoteOptions& options) {
+  return print_answer(options, Remote(options).post("/admin/sweep", {}), format_sweep);
 }
 
 std::string format_sweep(const Json& answer) {

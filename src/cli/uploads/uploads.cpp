@@ -1,41 +1,17 @@
-#include "cli/uploads/uploads.h"
-
-#include <unistd.h>
-
-#include <array>
-
 #include <fmt/format.h>
 
-#include "base/text.h"
+#include "cli/format.h"
 #include "cli/terminal/failed.h"
 #include "cli/terminal/terminal.h"
 #include "cli/uploads/send.h"
-#include "server/config/nearest.h"
 
 namespace restante::cli {
 namespace {
 
-constexpr std::array<std::string_view, 9> kStates = {"waiting", "never_fetched", "fetched", "acked", "failed",
-                                                     "expired", "outgoing",      "damaged", "all"};
 // A list for a person ends after kShown; a script gets the most that one answer of the server contains.
 constexpr std::size_t kShown = 500;
 constexpr int kMostRows = 1'000;
 constexpr std::string_view kNarrow = "--workspace and --state narrow it down, --stats counts them all";
-
-std::string short_name(const Json& row) {
-  const std::string name = row.text("workspace_name");
-  return name.empty() ? row.text("workspace_id") : name;
-}
-
-void check_state(const std::string& state) {
-  if (std::find(kStates.begin(), kStates.end(), state) != kStates.end()) return;
-  const std::vector<std::string> known(kStates.begin(), kStates.end());
-  const auto meant = nearest(state, known);
-  throw CommandFailed(kExitUsage, meant.empty()
-                                      ? "--state is one of waiting, never_fetched, fetched, acked, failed, expired, "
-                                        "outgoing, damaged or all"
-                                      : fmt::format("there is no such state: did you mean --state {}?", meant));
-}
 
 // A damaged file that an agent still waits for is `failed` and has the reason. Any other damaged file gets the note
 // here. A file from the agent does not wait for anything.
@@ -49,7 +25,8 @@ Cell state_of(const Json& file) {
 }  // namespace
 
 int uploads(const UploadsOptions& options) {
-  check_state(options.state);
+  check_choice("state", options.state,
+               {"waiting", "never_fetched", "fetched", "acked", "failed", "expired", "outgoing", "damaged", "all"});
   Remote remote(options.remote);
   const auto limit = options.remote.json ? kMostRows : kShown + 1;
   std::string target =
@@ -63,9 +40,13 @@ int uploads(const UploadsOptions& options) {
       warn(fmt::format("these are the first {}; {}", kMostRows, kNarrow));
     return print(answer + '\n');
   }
-  const Colours colours = colourful(STDOUT_FILENO) ? Colours::on : Colours::off;
-  return print(options.stats ? format_upload_stats(parsed, colours)
-                             : format_uploads(parsed, SystemClock().now(), colours));
+  return print(options.stats ? format_upload_stats(parsed, colours())
+                             : format_uploads(parsed, SystemClock().now(), colours()));
+}
+
+std::string workspace_of(const Json& row) {
+  const std::string name = row.text("workspace_name");
+  return name.empty() ? row.text("workspace_id") : name;
 }
 
 std::string format_uploads(const Json& answer, Time now, Colours colours) {
@@ -74,7 +55,7 @@ std::string format_uploads(const Json& answer, Time now, Colours colours) {
   std::vector<TableRow> rows;
   for (const Json& one : uploads) {
     if (rows.size() == kShown) break;
-    rows.push_back({{short_name(one)},
+    rows.push_back({{workspace_of(one)},
                     {one.text("name")},
                     {format_bytes(one.whole("size"))},
                     {format_ago(one.text("created_at"), now)},
@@ -99,7 +80,7 @@ std::string format_upload_stats(const Json& answer, Colours colours) {
     return cells;
   };
   std::vector<TableRow> rows;
-  for (const Json& one : answer.items("workspaces")) rows.push_back(row(short_name(one), one));
+  for (const Json& one : answer.items("workspaces")) rows.push_back(row(workspace_of(one), one));
   if (const Json* total = answer.find("total")) rows.push_back(row("all together", *total));
   return format_table({"FOR", "NEVER FETCHED", "FETCHED, NOT ACKED", "ACKED", "FAILED", "EXPIRED", "DAMAGED"}, rows,
                       colours);

@@ -1,10 +1,9 @@
-#include "cli/workspaces/invite.h"
-
 #include <fmt/format.h>
 
 #include "base/json_writer.h"
+#include "cli/format.h"
+#include "cli/remote/remote.h"
 #include "cli/terminal/failed.h"
-#include "cli/terminal/table.h"
 #include "cli/terminal/terminal.h"
 
 namespace restante::cli {
@@ -13,15 +12,13 @@ int invite(const InviteOptions& options) {
   if (options.sender && options.workspace.empty())
     throw CommandFailed(kExitUsage, "invite --sender needs --workspace: whose chat shall the person see?");
   Remote remote(options.remote);
-  JsonWriter body;
-  body.begin_object();
-  body.member("kind", options.sender ? "sender" : "enrolment");
-  if (!options.workspace.empty()) body.member("workspace_id", remote.find_workspace(options.workspace).text());
-  if (!options.label.empty()) body.member("label", options.label);
-  body.end_object();
-  const std::string answer = remote.post("/admin/invites", body.take());
-  if (options.remote.json) return print(answer + '\n');
-  return print(format_invite(parse_answer(answer), SystemClock().now()));
+  const std::string body = json_object([&](JsonWriter& out) {
+    out.member("kind", options.sender ? "sender" : "enrolment");
+    if (!options.workspace.empty()) out.member("workspace_id", remote.find_workspace(options.workspace).text());
+    out.member_if("label", options.label);
+  });
+  return print_answer(options.remote, remote.post("/admin/invites", body),
+                      [](const Json& made) { return format_invite(made, SystemClock().now()); });
 }
 
 std::string format_invite(const Json& invite, Time now) {

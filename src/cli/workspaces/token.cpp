@@ -1,14 +1,13 @@
-#include "cli/workspaces/token.h"
-
 #include <unistd.h>
 
 #include <fmt/format.h>
 
 #include "base/json_writer.h"
 #include "base/text.h"
+#include "cli/format.h"
+#include "cli/remote/remote.h"
 #include "cli/terminal/failed.h"
 #include "cli/terminal/terminal.h"
-#include "server/config/values.h"
 
 namespace restante::cli {
 namespace {
@@ -37,27 +36,24 @@ int print_secret(const std::string& secret, std::string_view hint) {
   return print(secret + '\n');
 }
 
-int list(const TokenOptions& options) {
+}  // namespace
+
+int list_tokens(const TokenOptions& options) {
   Remote remote(options.remote);
-  const std::string answer = remote.get(tokens_path(remote, options));
-  if (options.remote.json) return print(answer + '\n');
-  const Colours colours = colourful(STDOUT_FILENO) ? Colours::on : Colours::off;
-  return print(format_tokens(parse_answer(answer), SystemClock().now(), colours));
+  return print_answer(options.remote, remote.get(tokens_path(remote, options)),
+                      [](const Json& list) { return format_tokens(list, SystemClock().now(), colours()); });
 }
 
-int create(const TokenOptions& options) {
+int create_token(const TokenOptions& options) {
   Remote remote(options.remote);
-  JsonWriter body;
-  body.begin_object();
-  if (!options.label.empty()) body.member("label", options.label);
-  body.end_object();
-  const std::string answer = remote.post(tokens_path(remote, options), body.take());
+  const std::string answer = remote.post(
+      tokens_path(remote, options), json_object([&](JsonWriter& body) { body.member_if("label", options.label); }));
   if (options.remote.json) return print(answer + '\n');
   return print_secret(parse_answer(answer).text("auth_token"),
                       "this token is shown once; keep it where the agent finds it");
 }
 
-int revoke(const TokenOptions& options) {
+int revoke_token(const TokenOptions& options) {
   Remote remote(options.remote);
   const std::string path = tokens_path(remote, options);
   const std::string id = TokenId::parse(options.token_id)
@@ -67,7 +63,7 @@ int revoke(const TokenOptions& options) {
   return print(options.remote.json ? answer + '\n' : std::string("Revoked; its open requests have ended.\n"));
 }
 
-int admin(const TokenOptions& options) {
+int rotate_admin_token(const TokenOptions& options) {
   if (!options.rotate)
     throw CommandFailed(kExitUsage,
                         "what shall be done with the operator's token? Write: restante token admin --rotate");
@@ -77,22 +73,6 @@ int admin(const TokenOptions& options) {
   return print_secret(
       parse_answer(answer).text("token"),
       "the old token is void and everybody is signed out; the server keeps this one in its admin.token");
-}
-
-}  // namespace
-
-int token(const TokenOptions& options) {
-  switch (options.action) {
-    case TokenOptions::Action::list:
-      return list(options);
-    case TokenOptions::Action::create:
-      return create(options);
-    case TokenOptions::Action::revoke:
-      return revoke(options);
-    case TokenOptions::Action::admin:
-      return admin(options);
-  }
-  return kExitFailed;
 }
 
 std::string format_tokens(const Json& list, Time now, Colours colours) {
