@@ -1,10 +1,17 @@
-// CommandLine: the parsed command line as plain values, and the function that runs it. command_line*.cpp parse it.
+// CommandLine: the parsed command line as plain values, and the function that runs it. Every command is one row of the
+// tables in commands_*.cpp.
 #pragma once
+#include <stdexcept>
 #include <string>
 
 #include "cli/options.h"
 
 namespace restante::cli {
+
+// The command line is wrong: one sentence that contains what to write instead.
+class UsageError final : public std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
 
 struct CommandLine;
 Runs<CommandLine> print_text;
@@ -33,7 +40,8 @@ struct CommandLine {
   MigrateOptions migrate;
   MoveOptions move;
   ConfigOptions config;
-  std::string text;  // of --help, --version and completion: printed unchanged
+  std::string shell;  // of completion
+  std::string text;   // of --help, --version and completion: printed unchanged
 };
 
 // Throws UsageError. Opens nothing, and reads the environment of the process only into the result.

@@ -3,18 +3,12 @@
 #pragma once
 #include <CLI/CLI.hpp>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "cli/command_line/command_line.h"
 
 namespace restante::cli {
-
-// The command line is wrong: one sentence that contains what to write instead.
-class UsageError final : public std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
 
 // Sets up help, version and their layout. `page` is the help page of the program itself.
 void prepare(CLI::App& app, const std::string& page);
