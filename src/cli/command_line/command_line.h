@@ -50,4 +50,7 @@ CommandLine parse_command_line(int argc, const char* const* argv);
 // agent's machine.
 CommandLine parse_agent_command_line(int argc, const char* const* argv);
 
+// All of main(): parses and runs the command, prints the sentence of an error, and returns the exit code.
+int main_with_errors(CommandLine (*parse)(int, const char* const*), int argc, const char* const* argv);
+
 }  // namespace restante::cli

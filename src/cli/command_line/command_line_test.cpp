@@ -2,8 +2,6 @@
 
 #include <gmock/gmock.h>
 
-#include "cli/command_line/command_parser.h"
-
 namespace restante::cli {
 namespace {
 

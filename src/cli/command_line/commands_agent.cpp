@@ -132,4 +132,20 @@ Examples:
          Flag::positive}}}};
 }
 
+CommandLine parse_agent_command_line(int argc, const char* const* argv) {
+  CommandLine asked;
+  const Command program = {"",
+                           "Restante, the agent: messages and files for AI agents that accept no incoming connections.",
+                           R"(Start here:
+  restante connect --url … --enrol …  the line that a new workspace shows
+  restante connect                    from then on
+  restante mcp                        the same for an MCP client, such as Claude Code
+  restante status                     the agent's state
+  restante doctor                     what is wrong, when something is
+  restante COMMAND --help             more about one of them
+)"};
+  parse_words(make_table(program, {agent_commands(asked)}), argc, argv, asked);
+  return asked;
+}
+
 }  // namespace restante::cli

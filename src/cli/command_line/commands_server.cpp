@@ -350,4 +350,26 @@ Environment:
        {{"shell", "bash|zsh", "Which shell.", &to.shell, Flag::required}}}};
 }
 
+CommandLine parse_command_line(int argc, const char* const* argv) {
+  CommandLine asked;
+  const Command program = {"", "Restante: messages and files for AI agents that accept no incoming connections.",
+                           R"(Start here:
+  restante dev                        a server, a workspace and an agent to look at
+  restante serve                      the server on 127.0.0.1:8080, its data in ./data
+  restante workspace create NAME      an account for an agent, and the line to paste on its machine
+  restante connect --url … --enrol …  on the laptop of an agent
+  restante send --to NAME 'Hello'     a message for it, with files if you like
+  restante COMMAND --help             more about one of them
+
+Environment:
+  RESTANTE_…  every setting of the server (restante config --help)
+  NO_COLOR    no colours; without a terminal there are none anyway
+)"};
+  const auto table = make_table(
+      program, {server_commands(asked), agent_commands(asked), people_commands(asked), data_commands(asked)});
+  parse_words(table, argc, argv, asked);
+  if (asked.called == "completion") asked.text = completion(table, asked.shell);
+  return asked;
+}
+
 }  // namespace restante::cli
