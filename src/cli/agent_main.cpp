@@ -1,53 +1,7 @@
 // restante-agent: only the commands for an agent's machine, as one file that needs nothing but glibc. Servers offer it
 // for download under the name restante, and its messages use that name.
-#include <exception>
-
-#include "cli/agent/connect.h"
-#include "cli/agent/doctor.h"
-#include "cli/agent/mcp.h"
-#include "cli/agent/status.h"
 #include "cli/command_line/command_line.h"
-#include "cli/command_line/command_parser.h"
-#include "cli/terminal/failed.h"
-#include "cli/terminal/terminal.h"
-#include "cli/uploads/send.h"
 
-namespace restante::cli {
-namespace {
-
-int run(const CommandLine& asked) {
-  switch (asked.command) {
-    case Command::connect:
-      return connect(asked.connect);
-    case Command::mcp:
-      return mcp(asked.mcp);
-    case Command::status:
-      return status(asked.status);
-    case Command::doctor:
-      return doctor(asked.doctor);
-    case Command::send:
-      return send(asked.send);
-    default:
-      return print(asked.text);  // --help, --version
-  }
+int main(int argc, char** argv) {
+  return restante::cli::main_with_errors(restante::cli::parse_agent_command_line, argc, argv);
 }
-
-int main_with_errors(int argc, const char* const* argv) {
-  try {
-    return run(parse_agent_command_line(argc, argv));
-  } catch (const UsageError& error) {
-    print_error(error.what());
-    return kExitUsage;
-  } catch (const CommandFailed& error) {
-    print_error(error.what());
-    return error.exit_code();
-  } catch (const std::exception& error) {
-    print_error(error.what());
-    return kExitFailed;
-  }
-}
-
-}  // namespace
-}  // namespace restante::cli
-
-int main(int argc, char** argv) { return restante::cli::main_with_errors(argc, argv); }

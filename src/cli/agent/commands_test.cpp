@@ -6,7 +6,6 @@
 
 #include "base/test_rows.h"
 #include "cli/agent/service.h"
-#include "cli/agent/status.h"
 #include "cli/remote/test_remote.h"
 
 namespace restante::cli {

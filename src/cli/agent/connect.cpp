@@ -1,5 +1,3 @@
-#include "cli/agent/connect.h"
-
 #include <filesystem>
 
 #include "agent/exec.h"

@@ -1,13 +1,9 @@
-#include "cli/agent/doctor.h"
-
-#include <unistd.h>
-
-#include <filesystem>
-
 #include <fmt/format.h>
 
 #include "agent/self_test_steps.h"
 #include "base/json_writer.h"
+#include "base/names.h"
+#include "cli/agent/setup.h"
 #include "cli/terminal/failed.h"
 #include "cli/terminal/terminal.h"
 #include "client/probe.h"
@@ -16,6 +12,9 @@ namespace restante::cli {
 namespace {
 
 using Result = agent::SelfTestStep::Result;
+using Step = agent::SelfTestStep::Step;
+
+constexpr Names<Step, Step::ack> kSteps{"server", "token", "disk", "upload", "poll", "fetch", "ack"};
 
 class Report {
  public:
@@ -24,15 +23,13 @@ class Report {
   void add(const std::string& step, Result result, const std::string& sentence, const std::string& remedy) {
     const bool failed = result == Result::failed;
     if (json_) {
-      JsonWriter out;
-      out.begin_object();
-      out.member("step", step);
-      out.key("passed");
-      result == Result::untried ? out.null() : out.boolean(!failed);
-      out.member("found", sentence);
-      if (failed) out.member("remedy", remedy);
-      out.end_object();
-      print(out.take() + "\n");
+      print(json_object([&](JsonWriter& out) {
+              out.member("step", step);
+              result == Result::untried ? out.raw_member("passed", "null") : out.member("passed", !failed);
+              out.member("found", sentence);
+              if (failed) out.member("remedy", remedy);
+            }) +
+            "\n");
       return;
     }
     const char* word = failed ? "FAILED" : result == Result::passed ? "ok" : "untried";
@@ -59,7 +56,6 @@ std::string remedy_for(const std::string& step, const client::Url& server) {
 }
 
 std::string remedy_for(const agent::SelfTestStep& finding) {
-  using Step = agent::SelfTestStep::Step;
   switch (finding.step) {
     case Step::server:
       return "This address answers, but not as a Restante server: check --url, its path, and what a proxy in between "
@@ -79,37 +75,10 @@ std::string remedy_for(const agent::SelfTestStep& finding) {
   return {};
 }
 
-std::string name_of(agent::SelfTestStep::Step step) {
-  using Step = agent::SelfTestStep::Step;
-  switch (step) {
-    case Step::server:
-      return "server";
-    case Step::token:
-      return "token";
-    case Step::disk:
-      return "disk";
-    case Step::upload:
-      return "upload";
-    case Step::announce:
-      return "poll";
-    case Step::fetch:
-      return "fetch";
-    case Step::ack:
-      return "ack";
-  }
-  return {};
-}
-
 int code_for(const agent::SelfTestStep& finding) {
   if (finding.result != Result::failed) return kExitOk;
-  switch (finding.step) {
-    case agent::SelfTestStep::Step::server:
-      return kExitUnavailable;
-    case agent::SelfTestStep::Step::token:
-      return kExitNotPermitted;
-    default:
-      return kExitFailed;
-  }
+  if (finding.step == Step::server) return kExitUnavailable;
+  return finding.step == Step::token ? kExitNotPermitted : kExitFailed;
 }
 
 }  // namespace
@@ -124,12 +93,8 @@ int doctor(const DoctorOptions& options) {
   if (settings.workspace.empty() && state_view.state) settings.workspace = state_view.state->workspace;
 
   Report report(options.json);
-  if (!settings.server.tls) {
-    report.add("address", Result::passed, settings.server.text() + " (not https: fine on this machine, nowhere else)",
-               {});
-  } else {
-    report.add("address", Result::passed, settings.server.text(), {});
-  }
+  const auto caution = settings.server.tls ? "" : " (not https: fine on this machine, nowhere else)";
+  report.add("address", Result::passed, settings.server.text() + caution, {});
   const bool reached = client::probe(settings.server, settings.http, [&](const client::ProbeStep& step) {
     report.add(step.name, step.passed ? Result::passed : Result::failed, step.sentence,
                remedy_for(step.name, settings.server));
@@ -139,7 +104,7 @@ int doctor(const DoctorOptions& options) {
   bool untried = false;
   const auto sender = options.sender_file.empty() ? std::string() : read_token_file(options.sender_file);
   agent::run_self_test(settings, sender, state_view, [&](const agent::SelfTestStep& finding) {
-    report.add(name_of(finding.step), finding.result, finding.sentence, remedy_for(finding));
+    report.add(std::string(kSteps.of(finding.step)), finding.result, finding.sentence, remedy_for(finding));
     untried = untried || finding.result == Result::untried;
     if (code == kExitOk) code = code_for(finding);
   });

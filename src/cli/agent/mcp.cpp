@@ -1,9 +1,8 @@
-#include "cli/agent/mcp.h"
-
 #include <unistd.h>
 
 #include <thread>
 
+#include "cli/agent/setup.h"
 #include "cli/terminal/failed.h"
 #include "cli/terminal/terminal.h"
 #include "mcp/session.h"

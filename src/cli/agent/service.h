@@ -5,7 +5,7 @@
 #pragma once
 #include <string>
 
-#include "cli/agent/connect.h"
+#include "cli/agent/setup.h"
 #include "client/proxy.h"
 
 namespace restante::cli {

@@ -1,22 +1,12 @@
-// Shared by the commands for an agent's machine (connect, doctor, status, mcp): their options, the state directory, and
-// how flags, environment and the state of earlier runs become the agent's settings.
+// Shared by the commands for an agent's machine (connect, doctor, status, mcp): the state directory, and how flags,
+// environment and the state of earlier runs become the agent's settings.
 #pragma once
 #include <string>
 
 #include "agent/agent.h"
+#include "cli/options.h"
 
 namespace restante::cli {
-
-// Empty means not given; then the value in the state directory counts.
-struct AgentOptions {
-  std::string url;         // --url or RESTANTE_URL
-  std::string token;       // RESTANTE_TOKEN only: an argument would show in `ps`
-  std::string token_file;  // --token-file; wins over RESTANTE_TOKEN
-  std::string enrol;       // --enrol: an enrolment token, valid once and for a day
-  std::string workspace;   // --workspace; default: that of the token
-  std::string dir;         // --dir: where files land, under .molecule/chat-uploads
-  std::string state;       // --state: cursor, token and files
-};
 
 // --state, or the default directory.
 std::string state_folder(const AgentOptions& options);
@@ -42,5 +32,13 @@ Opened open_state_directory(const AgentOptions& options);
 agent::Stop& stop_on_signals();
 
 int exit_code(agent::End end);
+
+// What `restante status` finds in the state directory.
+struct Condition {
+  int code = 0;
+  std::string word;      // connected, unreachable, stopped, not set up
+  std::string sentence;  // what to do; may be empty
+};
+Condition condition_of(const agent::StateView& state_view, Time now);
 
 }  // namespace restante::cli

@@ -1,10 +1,3 @@
-#include "cli/agent/status.h"
-
-#include <unistd.h>
-
-#include <fmt/format.h>
-
-#include "base/json_writer.h"
 #include "cli/agent/setup.h"
 #include "cli/terminal/failed.h"
 #include "cli/terminal/terminal.h"
@@ -39,7 +32,7 @@ std::string format(const agent::StateView& state_view, const Condition& conditio
                             {"files to download", {count("waiting_files")}},
                             {"replies to send", {count("unsent_replies")}},
                             {"state", {folder}}},
-                           colourful(STDOUT_FILENO) ? Colours::on : Colours::off);
+                           colours());
   if (!condition.sentence.empty()) text += condition.sentence + "\n";
   return text;
 }

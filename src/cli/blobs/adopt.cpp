@@ -1,9 +1,8 @@
-#include "cli/blobs/adopt.h"
-
 #include <unistd.h>
 
 #include <fmt/format.h>
 
+#include "cli/options.h"
 #include "cli/terminal/failed.h"
 #include "cli/terminal/terminal.h"
 #include "server/places/places.h"
@@ -46,7 +45,7 @@ int adopt(const AdoptOptions& options, const Config& config, Store& store, const
 }  // namespace
 
 int blobs_adopt(const AdoptOptions& options) {
-  const Config config = load_config(options.sources);
+  const Config config = effective_config(options.sources);
   DisciplinedClock clock;
   Log log(STDERR_FILENO, LogLevel::error, clock);
   Metrics metrics({std::string(version()), std::string(commit()), compiler()});

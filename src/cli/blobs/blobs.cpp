@@ -9,8 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "base/text.h"
-#include "cli/blobs/check.h"
+#include "cli/remote/remote.h"
 #include "cli/terminal/failed.h"
 #include "cli/terminal/progress.h"
 #include "cli/terminal/terminal.h"
@@ -23,34 +22,25 @@ constexpr auto kAskEvery = std::chrono::milliseconds(500);
 constexpr auto kNothingFor = std::chrono::minutes(1);
 constexpr const char* kTarget = "/admin/blobs";
 
-Colours colours() { return colourful(STDOUT_FILENO) ? Colours::on : Colours::off; }
-
-bool flag_of(const Json& object, std::string_view key) {
-  const Json* value = object.find(key);
-  return value && value->if_boolean() && *value->if_boolean();
-}
-
 std::string amount(std::uint64_t files, std::uint64_t bytes) {
   return fmt::format("{} {} ({})", files, files == 1 ? "file" : "files", format_bytes(bytes));
 }
 
 const Json* migration_of(const Json& answer) {
   const Json* move = answer.find("migration");
-  return move && !text_of(*move, "phase").empty() ? move : nullptr;
+  return move && !move->text("phase").empty() ? move : nullptr;
 }
 
-std::uint64_t over_all_places(const Json& answer, std::string_view figure) {
-  std::uint64_t sum = 0;
-  const Json* places = answer.find("places");
-  if (!places || !places->if_array()) return 0;
-  for (const Json& one : *places->if_array()) sum += number_of(one, figure);
+std::int64_t over_all_places(const Json& answer, std::string_view figure) {
+  std::int64_t sum = 0;
+  for (const Json& one : answer.items("places")) sum += one.whole(figure);
   return sum;
 }
 
 // The bytes that are still to be copied or, when finishing, to be deleted.
-std::uint64_t bytes_left(const Json& answer, bool finishing) {
+std::int64_t bytes_left(const Json& answer, bool finishing) {
   const Json* move = migration_of(answer);
-  const std::uint64_t to_copy = move ? number_of(*move, "left_bytes") : 0;
+  const std::int64_t to_copy = move ? move->whole("left_bytes") : 0;
   return finishing ? to_copy + over_all_places(answer, "second_copies_bytes") : to_copy;
 }
 
@@ -61,16 +51,16 @@ std::string wait_for(Remote& remote, std::string answer, const std::string& unti
   const Json* move = migration_of(seen);
   if (!move) return answer;
   const bool finishing = until_phase == "finished";
-  std::uint64_t left = bytes_left(seen, finishing);
+  std::int64_t left = bytes_left(seen, finishing);
   std::optional<Progress> progress;
   if (left > 0) progress.emplace(left);
   MoveStallDetector stall(kNothingFor);
-  while (move && text_of(*move, "phase") != "finished" && (finishing || number_of(*move, "left_files") > 0)) {
+  while (move && move->text("phase") != "finished" && (finishing || move->whole("left_files") > 0)) {
     std::this_thread::sleep_for(kAskEvery);
     answer = remote.get(kTarget);
     seen = parse_answer(answer);
     move = migration_of(seen);
-    const std::uint64_t now = bytes_left(seen, finishing);
+    const std::int64_t now = bytes_left(seen, finishing);
     if (progress && now < left) progress->add(left - now);
     left = std::min(left, now);
     const std::string reason = stall.observe(seen, std::chrono::steady_clock::now());
@@ -83,10 +73,78 @@ std::string wait_for(Remote& remote, std::string answer, const std::string& unti
 }
 
 int show(const BlobsOptions& options, const std::string& answer) {
-  return print(options.remote.json ? answer + '\n' : format_blobs(parse_answer(answer), colours()));
+  return print_answer(options.remote, answer, [](const Json& blobs) { return format_blobs(blobs, colours()); });
 }
 
-int migrate(const BlobsOptions& options, Remote& remote) {
+Cell health_of(const Json& place) {
+  if (!place.flag("configured")) return {"not set up", Paint::faint};
+  if (place.flag("healthy")) return {"works", Paint::good};
+  return {place.text("error"), Paint::bad};
+}
+
+std::string format_places(const Json& answer, Colours colours) {
+  if (answer.items("places").empty()) return {};
+  const std::string writes = answer.text("writes_to");
+  const std::string also = answer.text("also_to");
+  std::vector<TableRow> rows;
+  for (const Json& one : answer.items("places")) {
+    const std::string name = one.text("place");
+    const std::int64_t second = one.whole("second_copies");
+    rows.push_back({{name},
+                    {name == writes || name == also ? "yes" : "-", name == writes ? Paint::good : Paint::plain},
+                    {std::to_string(one.whole("files"))},
+                    {format_bytes(one.whole("bytes"))},
+                    {second == 0 ? "-" : amount(second, one.whole("second_copies_bytes"))},
+                    {one.whole("damaged_files") == 0 ? "-" : std::to_string(one.whole("damaged_files")),
+                     one.whole("damaged_files") == 0 ? Paint::plain : Paint::bad},
+                    health_of(one)});
+  }
+  return format_table({"PLACE", "NEW FILES", "FILES", "SIZE", "SECOND COPIES", "DAMAGED", "STATE"}, rows, colours);
+}
+
+std::string left_of(const Json& move) {
+  const std::int64_t left = move.whole("left_files");
+  if (left == 0) return "Everything is there; the old copies are kept until: restante blobs finish\n";
+  std::string text = fmt::format("{} still to be copied", amount(left, move.whole("left_bytes")));
+  if (const std::int64_t rate = move.whole("bytes_per_second"); rate > 0) {
+    text += fmt::format(", {}/s, about {} s left", format_bytes(rate), move.whole("seconds_left"));
+  }
+  if (const std::int64_t limit = move.whole("rate"); limit > 0) {
+    text += fmt::format(", at most {}/s (--rate)", format_bytes(limit));
+  }
+  return text + ".\n";
+}
+
+std::string format_move(const Json& move) {
+  const std::string phase = move.text("phase");
+  const std::string from = move.text("from");
+  const std::string to = move.text("to");
+  std::string text;
+  if (phase == "both") {
+    text = fmt::format("Blob move from {} to {}. {}", from, to, left_of(move));
+  } else if (phase == "finishing") {
+    text = fmt::format("Finishing the blob move to {}: the old copies in {} are being deleted.\n", to, from);
+  } else {
+    text = fmt::format("The blob move from {} to {} has finished.\n", from, to);
+  }
+  if (const std::int64_t failures = move.whole("failures"); failures > 0) {
+    text += fmt::format("{} attempts failed and are repeated, the last one because: {}\n", failures,
+                        move.text("last_failure"));
+  }
+  if (const std::string reason = move.text("held_up"); !reason.empty()) {
+    text += fmt::format("The server that was asked leaves it to others: {}\n", reason);
+  } else if (move.text("copied_by") == "another_server") {
+    text += "Another server has the work: its log has the failures (blob_not_moved).\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+int blobs_status(const BlobsOptions& options) { return show(options, Remote(options.remote).get(kTarget)); }
+
+int blobs_migrate(const BlobsOptions& options) {
+  Remote remote(options.remote);
   const auto rate = parse_rate(options.rate);
   if (!rate) {
     throw CommandFailed(kExitUsage,
@@ -98,94 +156,15 @@ int migrate(const BlobsOptions& options, Remote& remote) {
   return show(options, answer);
 }
 
-Cell health_of(const Json& place) {
-  if (!flag_of(place, "configured")) return {"not set up", Paint::faint};
-  if (flag_of(place, "healthy")) return {"works", Paint::good};
-  return {text_of(place, "error"), Paint::bad};
-}
-
-std::string format_places(const Json& answer, Colours colours) {
-  const Json* places = answer.find("places");
-  if (!places || !places->if_array()) return {};
-  const std::string writes = text_of(answer, "writes_to");
-  const std::string also = text_of(answer, "also_to");
-  std::vector<TableRow> rows;
-  for (const Json& one : *places->if_array()) {
-    const std::string name = text_of(one, "place");
-    const std::uint64_t second = number_of(one, "second_copies");
-    rows.push_back({{name},
-                    {name == writes || name == also ? "yes" : "-", name == writes ? Paint::good : Paint::plain},
-                    {std::to_string(number_of(one, "files"))},
-                    {format_bytes(number_of(one, "bytes"))},
-                    {second == 0 ? "-" : amount(second, number_of(one, "second_copies_bytes"))},
-                    {number_of(one, "damaged_files") == 0 ? "-" : std::to_string(number_of(one, "damaged_files")),
-                     number_of(one, "damaged_files") == 0 ? Paint::plain : Paint::bad},
-                    health_of(one)});
-  }
-  return format_table({"PLACE", "NEW FILES", "FILES", "SIZE", "SECOND COPIES", "DAMAGED", "STATE"}, rows, colours);
-}
-
-std::string left_of(const Json& move) {
-  const std::uint64_t left = number_of(move, "left_files");
-  if (left == 0) return "Everything is there; the old copies are kept until: restante blobs finish\n";
-  std::string text = fmt::format("{} still to be copied", amount(left, number_of(move, "left_bytes")));
-  if (const std::uint64_t rate = number_of(move, "bytes_per_second"); rate > 0) {
-    text += fmt::format(", {}/s, about {} s left", format_bytes(rate), number_of(move, "seconds_left"));
-  }
-  if (const std::uint64_t limit = number_of(move, "rate"); limit > 0) {
-    text += fmt::format(", at most {}/s (--rate)", format_bytes(limit));
-  }
-  return text + ".\n";
-}
-
-std::string format_move(const Json& move) {
-  const std::string phase = text_of(move, "phase");
-  const std::string from = text_of(move, "from");
-  const std::string to = text_of(move, "to");
-  std::string text;
-  if (phase == "both") {
-    text = fmt::format("Blob move from {} to {}. {}", from, to, left_of(move));
-  } else if (phase == "finishing") {
-    text = fmt::format("Finishing the blob move to {}: the old copies in {} are being deleted.\n", to, from);
-  } else {
-    text = fmt::format("The blob move from {} to {} has finished.\n", from, to);
-  }
-  if (const std::uint64_t failures = number_of(move, "failures"); failures > 0) {
-    text += fmt::format("{} attempts failed and are repeated, the last one because: {}\n", failures,
-                        text_of(move, "last_failure"));
-  }
-  if (const std::string reason = text_of(move, "held_up"); !reason.empty()) {
-    text += fmt::format("The server that was asked leaves it to others: {}\n", reason);
-  } else if (text_of(move, "copied_by") == "another_server") {
-    text += "Another server has the work: its log has the failures (blob_not_moved).\n";
-  }
-  return text;
-}
-
-}  // namespace
-
-int blobs(const BlobsOptions& options) {
-  if (options.action == BlobsOptions::Action::check) return blobs_check({options.remote, options.fix});
-  if (options.action == BlobsOptions::Action::adopt) return blobs_adopt(options.adopt);
+int blobs_finish(const BlobsOptions& options) {
   Remote remote(options.remote);
-  switch (options.action) {
-    case BlobsOptions::Action::migrate:
-      return migrate(options, remote);
-    case BlobsOptions::Action::finish: {
-      std::string answer = remote.post("/admin/blobs/migration/finish", {});
-      if (options.wait) answer = wait_for(remote, answer, "finished");
-      return show(options, answer);
-    }
-    case BlobsOptions::Action::status:
-    case BlobsOptions::Action::check:
-    case BlobsOptions::Action::adopt:
-      break;
-  }
-  return show(options, remote.get(kTarget));
+  std::string answer = remote.post("/admin/blobs/migration/finish", {});
+  if (options.wait) answer = wait_for(remote, answer, "finished");
+  return show(options, answer);
 }
 
 MoveStallDetector::State MoveStallDetector::state_of(const Json& answer, const Json& move) {
-  State now{text_of(move, "phase"), number_of(move, "left_files"), number_of(move, "copied_files")};
+  State now{move.text("phase"), move.whole("left_files"), move.whole("copied_files")};
   if (now.phase == "finishing") now.second_copies = over_all_places(answer, "second_copies");
   return now;
 }
@@ -201,36 +180,36 @@ std::string MoveStallDetector::observe(const Json& answer, std::chrono::steady_c
   const Json* move = migration_of(answer);
   if (!move) return {};
   const State seen = state_of(answer, *move);
-  const std::uint64_t failures = number_of(*move, "failures");
+  const std::int64_t failures = move->whole("failures");
   if (!moved_at_ || has_moved(seen)) {
     moved_at_ = now;
     failures_ = failures;
   }
   state_ = seen;
   reason_to_stop_ = stall_reason(*move, now - *moved_at_);
-  const std::string held_up = text_of(*move, "held_up");
-  const std::string reason = held_up.empty() ? text_of(*move, "last_failure") : held_up;
+  const std::string held_up = move->text("held_up");
+  const std::string reason = held_up.empty() ? move->text("last_failure") : held_up;
   if (reason.empty() || reason == reported_) return {};
   reported_ = reason;
   return held_up.empty() ? "an attempt failed and is repeated: " + reason : "left to other servers: " + reason;
 }
 
 std::string MoveStallDetector::stall_reason(const Json& move, std::chrono::steady_clock::duration still) const {
-  const std::string copied_by = text_of(move, "copied_by");
-  if (copied_by != "another_server" && number_of(move, "failures") > failures_) {
+  const std::string copied_by = move.text("copied_by");
+  if (copied_by != "another_server" && move.whole("failures") > failures_) {
     if (still < limit_) return {};
     return fmt::format(
         "for a minute every attempt has failed, the last one because: {}. The server goes on trying; see: restante "
         "blobs status",
-        text_of(move, "last_failure"));
+        move.text("last_failure"));
   }
   // A server of an older version does not answer who copies.
   if (!move.find("copied_by") || copied_by == "this_server") return {};
   // The rate limit waits after each file, which is read twice.
-  const std::uint64_t rate = number_of(move, "rate");
+  const std::int64_t rate = move.whole("rate");
   const std::chrono::seconds paced(rate == 0 ? 0 : 2 * kMaxFileBytes / rate);
   if (still < 5 * limit_ + paced) return {};
-  const std::string held_up = text_of(move, "held_up");
+  const std::string held_up = move.text("held_up");
   return fmt::format(
       "for {} s nothing has moved{}. Look into the logs of the other servers (blob_not_moved, blob_move_held_up); "
       "they go on trying. See: restante blobs status",
@@ -270,10 +249,10 @@ std::optional<std::int64_t> parse_rate(std::string_view text) {
 std::string format_blobs(const Json& answer, Colours with) {
   std::string text = format_places(answer, with);
   if (const Json* move = migration_of(answer)) text += '\n' + format_move(*move);
-  const std::string setting = text_of(answer, "setting");
-  const std::string writes = text_of(answer, "writes_to");
+  const std::string setting = answer.text("setting");
+  const std::string writes = answer.text("writes_to");
   const Json* move = migration_of(answer);
-  if (setting != writes && move && text_of(*move, "phase") == "finished") {
+  if (setting != writes && move && move->text("phase") == "finished") {
     text += fmt::format("The setting is still blobs = \"{}\": set it to \"{}\".\n", setting, writes);
   }
   return text;

@@ -1,5 +1,4 @@
-// `restante blobs`: where file content is stored, and its move from one place to another. The server does the work;
-// these commands send it requests, and --wait shows the progress, as a bar on a terminal.
+// Parts of `restante blobs` that a test can use without a server.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -7,25 +6,10 @@
 #include <string>
 #include <string_view>
 
-#include "cli/blobs/adopt.h"
-#include "cli/remote/remote.h"
+#include "base/json.h"
 #include "cli/terminal/table.h"
 
 namespace restante::cli {
-
-struct BlobsOptions {
-  enum class Action { status, migrate, finish, check, adopt };
-  Action action = Action::status;
-  RemoteOptions remote;
-  std::string to;
-  std::string rate;  // "10MB" a second; empty: unchanged, at first no limit
-  bool wait = false;
-  bool fix = false;  // check
-  AdoptOptions adopt{};
-};
-
-// Returns the exit code.
-int blobs(const BlobsOptions& options);
 
 // MoveStallDetector decides when --wait gives up, and reports why attempts fail. The servers repeat failed attempts for
 // ever. --wait ends when all attempts of the requested server have failed for `limit`. Of another server it sees only
@@ -42,9 +26,9 @@ class MoveStallDetector {
  private:
   struct State {
     std::string phase;
-    std::uint64_t left_files = 0;
-    std::uint64_t copied_files = 0;
-    std::uint64_t second_copies = 0;
+    std::int64_t left_files = 0;
+    std::int64_t copied_files = 0;
+    std::int64_t second_copies = 0;
   };
   static State state_of(const Json& answer, const Json& move);
   bool has_moved(const State& now) const;
@@ -53,7 +37,7 @@ class MoveStallDetector {
   const std::chrono::milliseconds limit_;
   std::optional<std::chrono::steady_clock::time_point> moved_at_;
   State state_;
-  std::uint64_t failures_ = 0;  // number of failures at the last progress
+  std::int64_t failures_ = 0;  // number of failures at the last progress
   std::string reported_;
   std::string reason_to_stop_;
 };
@@ -62,5 +46,6 @@ class MoveStallDetector {
 // byte.
 std::optional<std::int64_t> parse_rate(std::string_view text);
 std::string format_blobs(const Json& answer, Colours colours);
+std::string format_blob_check(const Json& answer, Colours colours);
 
 }  // namespace restante::cli

@@ -10,7 +10,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-Json json(std::string_view text) { return parse_answer(text); }
+Json json(std::string_view text) { return parse_json(text).value(); }
 
 TEST(Blobs, ARateIsAnAmountOfBytes) {
   EXPECT_EQ(parse_rate(""), 0);

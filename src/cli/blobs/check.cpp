@@ -1,13 +1,11 @@
-#include "cli/blobs/check.h"
-
-#include <unistd.h>
-
 #include <chrono>
 #include <thread>
 
 #include <fmt/format.h>
 
-#include "base/text.h"
+#include "cli/blobs/blobs.h"
+#include "cli/format.h"
+#include "cli/remote/remote.h"
 #include "cli/terminal/failed.h"
 #include "cli/terminal/progress.h"
 #include "cli/terminal/terminal.h"
@@ -25,14 +23,14 @@ std::string count(std::uint64_t number, std::string_view one, std::string_view m
 
 std::string wait_for_end(Remote& remote, std::string answer) {
   Json report = parse_answer(answer);
-  Progress progress(number_of(report, "all_files"), ProgressUnit::files);
-  std::uint64_t seen = number_of(report, "files");
+  Progress progress(report.whole("all_files"), ProgressUnit::files);
+  std::uint64_t seen = report.whole("files");
   progress.add(seen);
-  while (text_of(report, "state") == "running") {
+  while (report.text("state") == "running") {
     std::this_thread::sleep_for(kAskEvery);
     answer = remote.get(kTarget);
     report = parse_answer(answer);
-    const std::uint64_t now = number_of(report, "files");
+    const std::uint64_t now = report.whole("files");
     progress.add(now - std::min(seen, now));
     seen = now;
   }
@@ -40,53 +38,47 @@ std::string wait_for_end(Remote& remote, std::string answer) {
 }
 
 Cell fault_of(const Json& finding) {
-  const std::string fault = text_of(finding, "fault");
+  const std::string fault = finding.text("fault");
   if (fault == "orphan") return {"belongs to no file", Paint::warn};
   if (fault == "out_of_reach") return {"out of reach", Paint::bad};
   return {fault, Paint::bad};
 }
 
 Cell remedy_of(const Json& finding) {
-  const std::string remedy = text_of(finding, "remedy");
+  const std::string remedy = finding.text("remedy");
   if (remedy == "restored") return {"copied again", Paint::good};
   if (remedy == "dropped") return {"dropped", Paint::good};
   if (remedy == "told") return {"marked as damaged, sender notified", Paint::good};
-  return {text_of(finding, "reason").empty() ? "-" : text_of(finding, "reason"), Paint::faint};
+  return {finding.text("reason").empty() ? "-" : finding.text("reason"), Paint::faint};
 }
 
 std::string file_of(const Json& finding) {
-  const std::string name = text_of(finding, text_of(finding, "file_id").empty() ? "blob" : "name");
+  const std::string name = finding.text(finding.text("file_id").empty() ? "blob" : "name");
   return name.empty() ? "-" : name;
 }
 
-std::string name_of_workspace(const Json& finding) {
-  const std::string name = text_of(finding, "workspace_name");
-  return name.empty() ? text_of(finding, "workspace_id") : name;
-}
-
 std::string format_findings(const Json& answer, Colours colours) {
-  const Json* findings = answer.find("findings");
-  if (!findings || !findings->if_array() || findings->if_array()->empty()) return {};
   std::vector<TableRow> rows;
-  for (const Json& one : *findings->if_array()) {
-    const bool known = !text_of(one, "file_id").empty();
+  for (const Json& one : answer.items("findings")) {
+    const bool known = !one.text("file_id").empty();
     rows.push_back({fault_of(one),
-                    {text_of(one, "place").empty() ? "in the database" : text_of(one, "place")},
+                    {one.text("place").empty() ? "in the database" : one.text("place")},
                     {file_of(one)},
-                    {known ? format_bytes(number_of(one, "size")) : "-"},
-                    {known ? name_of_workspace(one) : "-"},
+                    {known ? format_bytes(one.whole("size")) : "-"},
+                    {known ? workspace_of(one) : "-"},
                     remedy_of(one),
-                    {text_of(one, "file_id")}});
+                    {one.text("file_id")}});
   }
+  if (rows.empty()) return {};
   return format_table({"FAULT", "PLACE", "FILE", "SIZE", "FOR", "DONE", "ID"}, rows, colours) + '\n';
 }
 
 std::string format_sums(const Json& answer) {
   const Json* found = answer.find("found");
-  std::string sums = fmt::format("Looked at {} and read {}.\n", count(number_of(answer, "files"), "file", "files"),
-                                 format_bytes(number_of(answer, "bytes")));
+  std::string sums = fmt::format("Looked at {} and read {}.\n", count(answer.whole("files"), "file", "files"),
+                                 format_bytes(answer.whole("bytes")));
   if (!found) return sums;
-  const auto of = [found](std::string_view fault) { return number_of(*found, fault); };
+  const auto of = [found](std::string_view fault) { return found->whole(fault); };
   const auto add = [&sums](std::uint64_t number, std::string_view one, std::string_view many) {
     if (number > 0) sums += "  " + count(number, one, many) + '\n';
   };
@@ -99,18 +91,13 @@ std::string format_sums(const Json& answer) {
   return sums;
 }
 
-bool is_fix(const Json& answer) {
-  const Json* fix = answer.find("fix");
-  return fix && fix->if_boolean() && *fix->if_boolean();
-}
-
 std::string conclusion(const Json& answer) {
-  if (text_of(answer, "state") != "done") return "That is not all: the check did not finish.\n";
-  const std::uint64_t wrong = number_of(answer, "wrong");
-  const std::uint64_t mended = number_of(answer, "mended");
+  if (answer.text("state") != "done") return "That is not all: the check did not finish.\n";
+  const std::uint64_t wrong = answer.whole("wrong");
+  const std::uint64_t mended = answer.whole("mended");
   if (wrong == 0)
     return mended == 0 ? "All is well.\n" : "Everything is repaired, or the senders have been notified.\n";
-  if (is_fix(answer))
+  if (answer.flag("fix"))
     return fmt::format("{} could not be repaired; the server's log has the reasons.\n",
                        count(wrong, "fault", "faults"));
   return fmt::format("{} left as {}. Repair with: restante blobs check --fix\n",
@@ -119,34 +106,34 @@ std::string conclusion(const Json& answer) {
 
 std::string interruption(const Json& answer) {
   return fmt::format("the server that ran the check has stopped, {} of {} were checked; start the check again",
-                     number_of(answer, "files"), count(number_of(answer, "all_files"), "file", "files"));
+                     answer.whole("files"), count(answer.whole("all_files"), "file", "files"));
 }
 
 // The answer of the running check, if it does what is asked for; otherwise that of a new one, after it.
 std::string run(Remote& remote, bool fix) {
   std::string answer = remote.get(kTarget);
-  if (const Json other = parse_answer(answer); text_of(other, "state") == "running") {
-    warn(fmt::format("a check{} is already running; this shows its progress", is_fix(other) ? " that repairs" : ""));
+  if (const Json other = parse_answer(answer); other.text("state") == "running") {
+    warn(
+        fmt::format("a check{} is already running; this shows its progress", other.flag("fix") ? " that repairs" : ""));
     answer = wait_for_end(remote, answer);
-    if (is_fix(other) || !fix) return answer;
+    if (other.flag("fix") || !fix) return answer;
   }
   return wait_for_end(remote, remote.post(kTarget, fix ? R"({"fix":true})" : R"({"fix":false})"));
 }
 
 }  // namespace
 
-int blobs_check(const BlobsCheckOptions& options) {
+int blobs_check(const BlobsOptions& options) {
   Remote remote(options.remote);
   const std::string answer = run(remote, options.fix);
   const Json report = parse_answer(answer);
-  const Colours colours = colourful(STDOUT_FILENO) ? Colours::on : Colours::off;
-  const int printed = print(options.remote.json ? answer + '\n' : format_blob_check(report, colours));
+  const int printed = print(options.remote.json ? answer + '\n' : format_blob_check(report, colours()));
   if (printed != kExitOk) return printed;
-  const std::string state = text_of(report, "state");
+  const std::string state = report.text("state");
   if (state == "stopped") throw CommandFailed(kExitTryAgain, "the server was stopped before the check was done");
   if (state == "interrupted") throw CommandFailed(kExitTryAgain, interruption(report));
-  if (state != "done") throw CommandFailed(kExitUnavailable, "the check was given up: " + text_of(report, "reason"));
-  return number_of(report, "wrong") == 0 ? kExitOk : kExitFailed;
+  if (state != "done") throw CommandFailed(kExitUnavailable, "the check was given up: " + report.text("reason"));
+  return report.whole("wrong") == 0 ? kExitOk : kExitFailed;
 }
 
 std::string format_blob_check(const Json& answer, Colours colours) {

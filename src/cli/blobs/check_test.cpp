@@ -1,7 +1,8 @@
-#include "cli/blobs/check.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "cli/blobs/blobs.h"
+#include "cli/remote/remote.h"
 
 namespace restante::cli {
 namespace {

@@ -1,13 +1,16 @@
-#include "cli/command_line/command_parser.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <cstdlib>
+#include <optional>
 #include <span>
 
-#include "cli/command_line/help.h"
+#include "base/error.h"
+#include "cli/command_line/command.h"
+#include "cli/terminal/failed.h"
 #include "cli/terminal/terminal.h"
 #include "server/config/nearest.h"
 #include "server/config/values.h"
@@ -15,6 +18,29 @@
 
 namespace restante::cli {
 namespace {
+
+constexpr std::string_view kExitCodes = R"(
+Exit codes:
+  0   done
+  1   failed; the message contains the reason
+  64  the command line is wrong
+  69  the server cannot be reached, or an address or store cannot be used
+  75  try again later; nothing needs fixing
+  77  the token is missing, wrong or not allowed to do this
+  78  a setting is wrong; the message names it and where it came from
+)";
+
+constexpr std::string_view kRemote = R"(
+Server and token:
+  RESTANTE_URL    the server, when --url is not given; default: http://127.0.0.1:8080
+  RESTANTE_TOKEN  the token, when --token-file is not given; never a flag, because flags show in ps
+  On the server's own machine neither is needed: the token is read from admin.token in ./data, RESTANTE_DATA or --data.
+)";
+
+std::string footer_of(const Command& command) {
+  const bool remote = std::holds_alternative<RemoteOptions*>(command.uses);
+  return fmt::format("{}{}{}", command.details, remote ? kRemote : "", kExitCodes);
+}
 
 // CLI11 prints a description as one line, however long it is.
 class Wrapped final : public CLI::Formatter {
@@ -34,6 +60,10 @@ class Wrapped final : public CLI::Formatter {
     return out + line;
   }
 };
+
+std::vector<const CLI::App*> commands_of(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App*) { return true; });
+}
 
 std::vector<std::string> long_names(const CLI::App& app) {
   std::vector<std::string> names;
@@ -108,38 +138,135 @@ std::optional<std::string> one_of_few(const std::string& what) {
   throw UsageError(fmt::format("{}: {}", error.what(), help));
 }
 
+// A value that is looked up after parsing, or bound to its variable at once.
+CLI::Option* bind(CLI::App& app, const Flag& flag, const Flag::Take&) {
+  if (flag.shape.empty()) return app.add_flag(flag.name, flag.help);
+  return app.add_option(flag.name, [](const CLI::results_t&) { return true; }, flag.help);
+}
+CLI::Option* bind(CLI::App& app, const Flag& flag, bool* to) { return app.add_flag(flag.name, *to, flag.help); }
+CLI::Option* bind(CLI::App& app, const Flag& flag, Flag::Values* to) {
+  auto* option = app.add_option(flag.name, *to, flag.help);
+  // One value each time: what follows it is an argument.
+  return flag.name.starts_with('-') ? option->take_all()->allow_extra_args(false) : option;
+}
+CLI::Option* bind(CLI::App& app, const Flag& flag, auto* to) { return app.add_option(flag.name, *to, flag.help); }
+
+void add_flag(CLI::App& app, const Flag& flag) {
+  auto& option = *std::visit([&](const auto& to) { return bind(app, flag, to); }, flag.to);
+  if (!flag.shape.empty()) option.type_name(flag.shape);
+  if (flag.rule == Flag::required) option.required();
+  if (flag.rule == Flag::repeatable) option.take_all();
+  if (flag.rule == Flag::positive) option.check(CLI::PositiveNumber);
+  if (flag.rule == Flag::up_to_an_hour) option.check(CLI::Range(0, 3600));
+  if (!flag.choices.empty()) option.check(CLI::IsMember(flag.choices));
+  if (!flag.excludes.empty()) option.excludes(app.get_option(flag.excludes));
+}
+
+void add_command(CLI::App& app, const Command& command) {
+  const auto space = command.called.find(' ');
+  auto& parent = space == std::string::npos ? app : *app.get_subcommand(command.called.substr(0, space));
+  auto& added = *parent.add_subcommand(command.called.substr(space + 1), command.summary);
+  added.group("Commands")->footer(footer_of(command));
+  if (!command.run) added.require_subcommand(1);
+  for (const Flag& flag : command.flags) add_flag(added, flag);
+}
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+void add_environment(std::monostate) {}
+void add_environment(auto* to) {
+  if (to->url.empty()) to->url = variable("RESTANTE_URL");
+  if (to->token_file.empty()) to->token = variable("RESTANTE_TOKEN");
+}
+
+// The row of the command that was given.
+const Command& find_row(const Commands& table, const CLI::App& given) {
+  const auto name = called(given);
+  return *std::ranges::find(table, name.substr(name.find(' ') + 1), &Command::called);
+}
+
 }  // namespace
 
-std::vector<const CLI::App*> commands_of(const CLI::App& app) {
-  return app.get_subcommands([](const CLI::App*) { return true; });
+Flags join(Flags first, const Flags& more) {
+  first.insert(first.end(), more.begin(), more.end());
+  return first;
 }
 
-void prepare(CLI::App& app, const std::string& page) {
+Commands make_table(const Command& program, const std::vector<Commands>& parts) {
+  Commands table{program};
+  for (const Commands& part : parts) table.insert(table.end(), part.begin(), part.end());
+  for (Command& command : table) {
+    auto* const* remote = std::get_if<RemoteOptions*>(&command.uses);
+    if (!remote || !command.run) continue;
+    auto& to = **remote;
+    command.flags =
+        join(command.flags,
+             {{"--url", "URL", "The server. Default: http://127.0.0.1:8080.", &to.url},
+              {"--token-file", "FILE", "File with the token to use.", &to.token_file},
+              {"--data", "DIR",
+               "The server's data directory on this machine: the token is its admin.token. Default: ./data.", &to.data},
+              {"--json", "", "Print the server's answer as it came, for scripts.", &to.json}});
+  }
+  return table;
+}
+
+void parse_words(const Commands& table, int argc, const char* const* argv, CommandLine& to) {
+  CLI::App app{table.front().summary, "restante"};
   app.formatter(std::make_shared<Wrapped>());
-  app.require_subcommand(1)->footer(details(page));
-  app.set_help_flag("-h,--help", "Print this help and exit.");
-  app.set_version_flag("--version", version_line(), "Print version, commit and compiler, and exit.");
+  app.require_subcommand(1)->footer(footer_of(table.front()));
+  app.set_help_flag("-h,--help", kHelpHelp);
+  app.set_version_flag("--version", version_line(), kVersionHelp);
   app.get_formatter()->label("SUBCOMMAND", "COMMAND");
-}
-
-CLI::App& add_command(CLI::App& app, const std::string& called_so) {
-  auto* command = app.add_subcommand(called_so.substr(called_so.rfind(' ') + 1), std::string(summary(called_so)));
-  command->group("Commands")->footer(details(called_so));
-  return *command;
-}
-
-std::optional<std::string> parse_words(CLI::App& app, int argc, const char* const* argv) {
+  for (const Command& command : std::span(table).subspan(1)) add_command(app, command);
   check_command_name(app, std::span(argv, static_cast<std::size_t>(argc)).subspan(1));
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    return colourful(STDOUT_FILENO) ? with_bold_headings(app.help()) : app.help();
+    to.text = colourful(STDOUT_FILENO) ? with_bold_headings(app.help()) : app.help();
+    return;
   } catch (const CLI::CallForVersion&) {
-    return version_line() + '\n';
+    to.text = version_line() + '\n';
+    return;
   } catch (const CLI::ParseError& error) {
     refuse(app, error);
   }
-  return {};
+  const CLI::App& given = innermost(app);
+  const Command& command = find_row(table, given);
+  for (const Flag& flag : command.flags) {
+    const auto* take = std::get_if<Flag::Take>(&flag.to);
+    const auto& values = given.get_option(flag.name)->results();
+    if (take && !values.empty()) (*take)(values);
+  }
+  std::visit([](auto options) { add_environment(options); }, command.uses);
+  to.called = command.called;
+  to.run = command.run;
+}
+
+int print_text(const CommandLine& asked) { return print(asked.text); }
+
+int main_with_errors(CommandLine (*parse)(int, const char* const*), int argc, const char* const* argv) {
+  try {
+    const CommandLine asked = parse(argc, argv);
+    return asked.run(asked);
+  } catch (const UsageError& error) {
+    print_error(error.what());
+    return kExitUsage;
+  } catch (const CommandFailed& error) {
+    print_error(error.what());
+    return error.exit_code();
+  } catch (const ConfigError& error) {
+    print_error(error.what());
+    return kExitConfig;
+  } catch (const Unavailable& error) {
+    print_error(error.what());
+    return kExitUnavailable;
+  } catch (const std::exception& error) {
+    print_error(error.what());
+    return kExitFailed;
+  }
 }
 
 }  // namespace restante::cli

@@ -1,5 +1,3 @@
-#include "cli/delegations/delegate.h"
-
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -16,21 +14,14 @@
 namespace restante::cli {
 namespace {
 
-Colours colours(int fd) { return colourful(fd) ? Colours::on : Colours::off; }
-
 std::string task_body(const DelegateOptions& options, WorkspaceId to, const std::vector<Json>& files) {
-  JsonWriter out;
-  out.begin_object();
-  out.member("target_id", to.text());
-  out.member("task", options.task);
-  if (!options.id.empty()) out.member("delegation_id", options.id);
-  if (!options.within.empty()) out.member("deadline", deadline_of(options.within));
-  out.key("attachments");
-  out.begin_array();
-  for (const Json& file : files) out.raw(file.dump());
-  out.end_array();
-  out.end_object();
-  return out.take();
+  return json_object([&](JsonWriter& out) {
+    out.member("target_id", to.text());
+    out.member("task", options.task);
+    out.member_if("delegation_id", options.id);
+    if (!options.within.empty()) out.member("deadline", deadline_of(options.within));
+    out.array("attachments", files, [&](const Json& file) { out.raw(file.dump()); });
+  });
 }
 
 }  // namespace
@@ -55,37 +46,35 @@ Json follow_task(Remote& remote, WorkspaceId viewer, const std::string& id, std:
     if (has_ended(task)) return task;
     const Cell state = describe_task(task);
     const bool change = state.text != printed;
-    if (change && !quiet) print(format_facts({{id, state}}, colours(STDOUT_FILENO)));
+    if (change && !quiet) print(format_facts({{id, state}}, colours()));
     printed = state.text;
     waiting.pause(change ? RemoteWait::Observed::change : RemoteWait::Observed::no_change);
   }
 }
 
 std::string format_outcome(const Json& task, Reader reader, Colours colours) {
-  if (text_of(task, "status") != "completed") {
-    return format_facts({{text_of(task, "delegation_id"), describe_task(task)}}, colours);
+  if (task.text("status") != "completed") {
+    return format_facts({{task.text("delegation_id"), describe_task(task)}}, colours);
   }
-  std::string text = text_of(task, "result");
+  std::string text = task.text("result");
   if (reader == Reader::person) text = presentable_lines(text);
   if (!text.empty() && text.back() != '\n') text += '\n';
-  const Json* files = task.find("result_attachments");
-  for (const Json& file : files && files->if_array() ? *files->if_array() : Json::Array()) {
-    text += format_facts({{"file", {text_of(file, "name")}}, {"", {text_of(file, "uri")}}}, colours);
+  for (const Json& file : task.items("result_attachments")) {
+    text += format_facts({{"file", {file.text("name")}}, {"", {file.text("uri")}}}, colours);
   }
   return text;
 }
 
 int delegate(const DelegateOptions& options) {
   if (!options.within.empty()) (void)deadline_of(options.within);  // an error is reported before anything is sent
-  std::vector<FormFile> files;
-  for (const std::string& path : options.files) files.push_back(describe_file(path));
+  const auto files = describe_files(options.files);
   Remote remote(options.remote);
-  const WorkspaceId from = find_viewer(remote, options.from, "whose task is it? Give --from WORKSPACE");
+  const WorkspaceId from = remote.find_workspace_or_own(options.from, "whose task is it? Give --from WORKSPACE");
   const WorkspaceId to = remote.find_workspace(options.to);
   const auto sent = upload_files(remote, "/workspaces/" + from.text() + "/chat/uploads?direction=out", files);
   const std::string answer =
       remote.post_once("/workspaces/" + from.text() + "/delegate", task_body(options, to, sent), fresh_key());
-  const std::string id = text_of(parse_answer(answer), "delegation_id");
+  const std::string id = parse_answer(answer).text("delegation_id");
   if (!options.wait) {
     if (options.remote.json) return print(answer + '\n');
     return print(
@@ -93,8 +82,8 @@ int delegate(const DelegateOptions& options) {
   }
   const Json task = follow_task(remote, from, id, options.timeout, options.remote.json);
   const Reader reader = ::isatty(STDOUT_FILENO) == 1 ? Reader::person : Reader::script;
-  print(options.remote.json ? task.dump() + '\n' : format_outcome(task, reader, colours(STDOUT_FILENO)));
-  return text_of(task, "status") == "completed" ? kExitOk : kExitFailed;
+  print(options.remote.json ? task.dump() + '\n' : format_outcome(task, reader, colours()));
+  return task.text("status") == "completed" ? kExitOk : kExitFailed;
 }
 
 }  // namespace restante::cli

@@ -10,17 +10,14 @@
 
 #include "base/json_writer.h"
 #include "base/text.h"
-#include "cli/delegations/delegate.h"
 #include "cli/remote/wait.h"
 #include "cli/terminal/failed.h"
 #include "cli/terminal/terminal.h"
 #include "cli/uploads/send.h"
-#include "server/config/nearest.h"
 
 namespace restante::cli {
 namespace {
 
-constexpr std::array<std::string_view, 4> kStatuses = {"in_flight", "stuck", "failed", "completed"};
 constexpr std::array<std::string_view, 6> kAllStatuses = {"queued",    "dispatched", "in_progress",
                                                           "completed", "failed",     "stuck"};
 constexpr std::size_t kTaskColumn = 48;
@@ -28,30 +25,15 @@ constexpr std::size_t kMostRows = 500;  // the most that one answer about a work
 constexpr auto kWatchEvery = std::chrono::seconds(2);
 constexpr std::string_view kClearScreen = "\x1b[H\x1b[2J\x1b[3J";
 
-Colours colours() { return colourful(STDOUT_FILENO) ? Colours::on : Colours::off; }
-
-void check_status(const std::string& status) {
-  if (std::find(kStatuses.begin(), kStatuses.end(), status) != kStatuses.end()) return;
-  const auto meant = nearest(status, {kStatuses.begin(), kStatuses.end()});
-  throw CommandFailed(kExitUsage, meant.empty()
-                                      ? "--status is one of in_flight, stuck, failed or completed"
-                                      : fmt::format("there is no such status: did you mean --status {}?", meant));
-}
-
-std::string own_workspace(Remote& remote) { return text_of(parse_answer(remote.get("/session")), "workspace_id"); }
-
 // Only the operator may list workspaces; others see ids.
-Names names_for(Remote& remote, bool operator_asks) {
-  Names names;
+WorkspaceNames names_for(Remote& remote, bool operator_asks) {
+  WorkspaceNames names;
   if (!operator_asks) return names;
-  const Json all = parse_answer(remote.get("/workspaces"));
-  for (const Json& one : all.if_array() ? *all.if_array() : Json::Array()) {
-    names[text_of(one, "id")] = text_of(one, "name");
-  }
+  for (const Json& one : parse_list(remote.get("/workspaces"))) names[one.text("id")] = one.text("name");
   return names;
 }
 
-std::string name_in(const Names& names, const std::string& id) {
+std::string name_in(const WorkspaceNames& names, const std::string& id) {
   const auto found = names.find(id);
   return found == names.end() ? id : found->second;
 }
@@ -62,15 +44,14 @@ std::string first_line(const std::string& text) {
   return std::string(cut) + (cut.size() < text.size() ? "…" : "");
 }
 
-Json::Array rows_of(const Json& answer) {
-  const Json* list = answer.if_array() ? &answer : answer.find("delegations");
-  return list && list->if_array() ? *list->if_array() : Json::Array();
+const Json::Array& rows_of(const Json& answer) {
+  return answer.if_array() ? *answer.if_array() : answer.items("delegations");
 }
 
 // The workspace as which the task is read; no value: as the operator.
 std::optional<WorkspaceId> find_task_viewer(Remote& remote, const TaskOptions& options) {
   if (!options.workspace.empty()) return remote.find_workspace(options.workspace);
-  const std::string own = own_workspace(remote);
+  const std::string own = remote.own_workspace();
   if (own.empty()) return std::nullopt;
   if (const auto id = WorkspaceId::parse(own)) return id;
   throw CommandFailed(kExitFailed, "the server's answer names no workspace");
@@ -81,31 +62,24 @@ std::string path_of(const std::optional<WorkspaceId>& viewer, const std::string&
 }
 
 // A task is changed in the name of its caller.
-std::string caller_path(Remote& remote, const std::optional<WorkspaceId>& viewer, const std::string& id) {
+std::string caller_path(Remote& remote, const TaskOptions& options) {
+  const auto viewer = find_task_viewer(remote, options);
   if (viewer) return "/workspaces/" + viewer->text();
-  return "/workspaces/" + text_of(parse_answer(remote.get(path_of(viewer, id))), "source_id");
+  return "/workspaces/" + parse_answer(remote.get(path_of(viewer, options.id))).text("source_id");
 }
 
 std::string retry_body(const TaskOptions& options, const std::vector<Json>& files) {
-  JsonWriter out;
-  out.begin_object();
-  out.member("retry_of", options.id);
-  if (!options.within.empty()) out.member("deadline", deadline_of(options.within));
-  if (options.no_files || !files.empty()) {
-    out.key("attachments");
-    out.begin_array();
-    for (const Json& file : files) out.raw(file.dump());
-    out.end_array();
-  }
-  out.end_object();
-  return out.take();
+  return json_object([&](JsonWriter& out) {
+    out.member("retry_of", options.id);
+    if (!options.within.empty()) out.member("deadline", deadline_of(options.within));
+    if (options.no_files || !files.empty())
+      out.array("attachments", files, [&](const Json& file) { out.raw(file.dump()); });
+  });
 }
 
 std::string retry(Remote& remote, const TaskOptions& options, const std::string& base) {
   if (!options.within.empty()) (void)deadline_of(options.within);  // an error is reported before anything is sent
-  std::vector<FormFile> files;
-  for (const std::string& path : options.files) files.push_back(describe_file(path));
-  const auto sent = upload_files(remote, base + "/chat/uploads?direction=out", files);
+  const auto sent = upload_files(remote, base + "/chat/uploads?direction=out", describe_files(options.files));
   try {
     return remote.post_once(base + "/delegate", retry_body(options, sent), fresh_key());
   } catch (const CommandFailed& failed) {
@@ -115,18 +89,15 @@ std::string retry(Remote& remote, const TaskOptions& options, const std::string&
   }
 }
 
-std::string when(const Json& task, std::string_view key, Time now) { return format_ago(text_of(task, key), now); }
+std::string when(const Json& task, std::string_view key, Time now) { return format_ago(task.text(key), now); }
 
 std::string format_history(const Json& task, Time now, Colours colours) {
-  const Json* history = task.find("history");
   std::vector<TableRow> rows;
-  for (const Json& step : history && history->if_array() ? *history->if_array() : Json::Array()) {
-    const Json* late = step.find("late");
-    const bool is_late = late && late->if_boolean() && *late->if_boolean();
+  for (const Json& step : task.items("history")) {
     rows.push_back({{when(step, "at", now)},
-                    {text_of(step, "status") + (is_late ? " (late)" : "")},
-                    {text_of(step, "by")},
-                    {first_line(text_of(step, "note"))}});
+                    {step.text("status") + (step.flag("late") ? " (late)" : "")},
+                    {step.text("by")},
+                    {first_line(step.text("note"))}});
   }
   return rows.empty() ? std::string() : format_table({"WHEN", "STATUS", "BY", "NOTE"}, rows, colours);
 }
@@ -138,15 +109,14 @@ std::string block(std::string_view heading, std::string text) {
 }
 
 std::string text_block(std::string_view heading, const Json& task, std::string_view key) {
-  return block(heading, presentable_lines(text_of(task, key)));
+  return block(heading, presentable_lines(task.text(key)));
 }
 
 std::string files(std::string_view heading, const Json& task, std::string_view key, Colours colours) {
-  const Json* list = task.find(key);
   std::vector<TableRow> rows;
-  for (const Json& file : list && list->if_array() ? *list->if_array() : Json::Array()) {
-    const auto size = number_of(file, "size");
-    rows.push_back({{text_of(file, "name")}, {size == 0 ? "" : format_bytes(size)}, {text_of(file, "uri")}});
+  for (const Json& file : task.items(key)) {
+    const auto size = file.whole("size");
+    rows.push_back({{file.text("name")}, {size == 0 ? "" : format_bytes(size)}, {file.text("uri")}});
   }
   return rows.empty() ? std::string() : block(heading, format_table({"NAME", "SIZE", "URI"}, rows, colours));
 }
@@ -168,39 +138,33 @@ int watch(const TasksOptions& options, const std::function<std::string()>& draw)
 
 }  // namespace
 
-WorkspaceId find_viewer(Remote& remote, const std::string& id_or_name, const std::string& question) {
-  if (!id_or_name.empty()) return remote.find_workspace(id_or_name);
-  if (const auto own = WorkspaceId::parse(own_workspace(remote))) return *own;
-  throw CommandFailed(kExitUsage, question + " (restante workspace list shows them)");
-}
-
 bool has_ended(const Json& task) {
-  const std::string status = text_of(task, "status");
+  const std::string status = task.text("status");
   return status == "completed" || status == "failed" || status == "stuck";
 }
 
 Cell describe_task(const Json& task) {
-  const std::string status = text_of(task, "status");
-  const std::string error = text_of(task, "error_detail");
+  const std::string status = task.text("status");
+  const std::string error = task.text("error_detail");
   if (status == "completed") return {"completed", Paint::good};
   if (has_ended(task)) {
     const bool has_status = error.starts_with(status + ":");
     return {error.empty() ? status : has_status ? error : status + ": " + error, Paint::bad};
   }
-  const std::string why = text_of(task, "why");
+  const std::string why = task.text("why");
   return {why.empty() ? status : status + ": " + why, status == "in_progress" ? Paint::plain : Paint::warn};
 }
 
-std::string format_tasks(const Json::Array& tasks, const Names& names, Time now, Colours colours) {
+std::string format_tasks(const Json::Array& tasks, const WorkspaceNames& names, Time now, Colours colours) {
   if (tasks.empty()) return "No task is in this state.\n";
   std::vector<TableRow> rows;
   for (const Json& one : tasks) {
-    rows.push_back({{name_in(names, text_of(one, "source_id"))},
-                    {name_in(names, text_of(one, "target_id"))},
-                    {first_line(text_of(one, "summary"))},
+    rows.push_back({{name_in(names, one.text("source_id"))},
+                    {name_in(names, one.text("target_id"))},
+                    {first_line(one.text("summary"))},
                     {when(one, "created_at", now)},
                     {has_ended(one) ? "-" : when(one, "deadline", now)},
-                    {text_of(one, "delegation_id")},
+                    {one.text("delegation_id")},
                     describe_task(one)});
   }
   std::string text = format_table({"FROM", "FOR", "TASK", "GIVEN", "DUE", "ID", "STATE"}, rows, colours);
@@ -209,24 +173,24 @@ std::string format_tasks(const Json::Array& tasks, const Names& names, Time now,
                             rows.size());
 }
 
-std::string format_task(const Json& task, const Names& names, Time now, Colours colours) {
-  std::string text = format_facts({{"Task", {text_of(task, "delegation_id")}},
+std::string format_task(const Json& task, const WorkspaceNames& names, Time now, Colours colours) {
+  std::string text = format_facts({{"Task", {task.text("delegation_id")}},
                                    {"State", describe_task(task)},
-                                   {"From", {name_in(names, text_of(task, "source_id"))}},
-                                   {"For", {name_in(names, text_of(task, "target_id"))}},
+                                   {"From", {name_in(names, task.text("source_id"))}},
+                                   {"For", {name_in(names, task.text("target_id"))}},
                                    {"Given", {when(task, "created_at", now)}},
                                    {"Due", {has_ended(task) ? "" : when(task, "deadline", now)}},
                                    {"Ended", {when(task, "finished_at", now)}},
                                    {"Agent last seen", {when(task, "agent_seen_at", now)}},
                                    {"Last heartbeat", {when(task, "last_heartbeat", now)}},
                                    {"Last progress", {when(task, "progress_at", now)}},
-                                   {"Progress", {text_of(task, "progress")}},
-                                   {"Retry of", {text_of(task, "retry_of")}},
-                                   {"Part of", {text_of(task, "parent_delegation_id")}}},
+                                   {"Progress", {task.text("progress")}},
+                                   {"Retry of", {task.text("retry_of")}},
+                                   {"Part of", {task.text("parent_delegation_id")}}},
                                   colours);
   text += text_block("Task", task, "task");
   text += files("Files of the task", task, "attachments", colours);
-  if (text_of(task, "status") == "completed") text += text_block("Result", task, "result");
+  if (task.text("status") == "completed") text += text_block("Result", task, "result");
   text += files("Files of the result", task, "result_attachments", colours);
   text += text_block("Late answer", task, "late_answer");
   text += files("Files of the late answer", task, "late_attachments", colours);
@@ -237,16 +201,16 @@ std::string format_task(const Json& task, const Names& names, Time now, Colours 
 std::string format_task_stats(const Json& answer, Colours colours) {
   std::vector<std::pair<std::string, Cell>> facts;
   for (const std::string_view status : kAllStatuses) {
-    facts.push_back({std::string(status), {std::to_string(number_of(answer, status))}});
+    facts.push_back({std::string(status), {std::to_string(answer.whole(status))}});
   }
   return format_facts(facts, colours);
 }
 
 int tasks(const TasksOptions& options) {
-  check_status(options.status);
+  check_choice("status", options.status, {"in_flight", "stuck", "failed", "completed"});
   Remote remote(options.remote);
   const std::string own =
-      options.workspace.empty() ? own_workspace(remote) : remote.find_workspace(options.workspace).text();
+      options.workspace.empty() ? remote.own_workspace() : remote.find_workspace(options.workspace).text();
   if (options.stats && !own.empty())
     throw CommandFailed(kExitUsage,
                         "--stats counts all tasks of the server: it takes the operator's token and no --workspace");
@@ -254,7 +218,7 @@ int tasks(const TasksOptions& options) {
       options.stats ? "/admin/delegations/stats"
                     : fmt::format("{}/delegations?limit={}&status={}", own.empty() ? "/admin" : "/workspaces/" + own,
                                   kMostRows, options.status);
-  const Names names = names_for(remote, own.empty() && !options.remote.json);
+  const WorkspaceNames names = names_for(remote, own.empty() && !options.remote.json);
   RemoteWait waiting(remote, 0, {});
   bool answered = false;
   return watch(options, [&] {
@@ -267,22 +231,26 @@ int tasks(const TasksOptions& options) {
   });
 }
 
-int task(const TaskOptions& options) {
+int show_task(const TaskOptions& options) {
   Remote remote(options.remote);
   const auto viewer = find_task_viewer(remote, options);
-  if (options.action == TaskOptions::Action::show) {
-    const std::string answer = remote.get(path_of(viewer, options.id));
-    if (options.remote.json) return print(answer + '\n');
-    const bool operator_asks = !viewer || own_workspace(remote).empty();
-    return print(format_task(parse_answer(answer), names_for(remote, operator_asks), SystemClock().now(), colours()));
-  }
-  const bool cancel = options.action == TaskOptions::Action::cancel;
-  const std::string base = caller_path(remote, viewer, options.id);
-  const std::string answer = cancel ? remote.post(base + "/delegations/" + percent_encode(options.id) + "/cancel", {})
-                                    : retry(remote, options, base);
-  if (options.remote.json) return print(answer + '\n');
-  if (cancel) return print("Cancelled. The agent learns of it with its next heartbeat.\n");
-  return print(fmt::format("Retried as {}.\n", text_of(parse_answer(answer), "delegation_id")));
+  return print_answer(options.remote, remote.get(path_of(viewer, options.id)), [&](const Json& task) {
+    const bool operator_asks = !viewer || remote.own_workspace().empty();
+    return format_task(task, names_for(remote, operator_asks), SystemClock().now(), colours());
+  });
+}
+
+int cancel_task(const TaskOptions& options) {
+  Remote remote(options.remote);
+  const std::string path = caller_path(remote, options) + "/delegations/" + percent_encode(options.id) + "/cancel";
+  const std::string answer = remote.post(path, {});
+  return print(options.remote.json ? answer + '\n' : "Cancelled. The agent learns of it with its next heartbeat.\n");
+}
+
+int retry_task(const TaskOptions& options) {
+  Remote remote(options.remote);
+  return print_answer(options.remote, retry(remote, options, caller_path(remote, options)),
+                      [](const Json& task) { return fmt::format("Retried as {}.\n", task.text("delegation_id")); });
 }
 
 }  // namespace restante::cli

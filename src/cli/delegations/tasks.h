@@ -1,5 +1,5 @@
-// `restante tasks` and `restante task show|cancel|retry`: shows the tasks that agents gave each other, their state and
-// why they are not done yet; cancels or repeats one.
+// Parts of `restante delegate`, `restante tasks` and `restante task` that they share, or that a test can use without a
+// server.
 #pragma once
 #include <map>
 #include <string>
@@ -10,43 +10,28 @@
 
 namespace restante::cli {
 
-struct TasksOptions {
-  RemoteOptions remote;
-  std::string workspace;  // id or name; empty: that of the token; with the operator's token: all
-  std::string status = "in_flight";
-  bool stats = false;
-  bool watch = false;
-};
-
-struct TaskOptions {
-  enum class Action { show, cancel, retry };
-  Action action = Action::show;
-  RemoteOptions remote;
-  std::string id;
-  std::string workspace;  // of the caller; empty: that of the token; with the operator's token: any
-  // For retry: sent instead of the task's own files.
-  std::vector<std::string> files{};
-  bool no_files = false;
-  std::string within{};  // "30m", "6h", "3d"; empty: as long as before
-};
-
-// Each returns the exit code.
-int tasks(const TasksOptions& options);
-int task(const TaskOptions& options);
-
-using Names = std::map<std::string, std::string>;  // by id; an id that is not in it is shown itself
+using WorkspaceNames = std::map<std::string, std::string>;  // by id; an id that is not in it is shown itself
 
 // With a line when the server may have more than was requested.
-std::string format_tasks(const Json::Array& tasks, const Names& names, Time now, Colours colours);
-std::string format_task(const Json& task, const Names& names, Time now, Colours colours);
+std::string format_tasks(const Json::Array& tasks, const WorkspaceNames& names, Time now, Colours colours);
+std::string format_task(const Json& task, const WorkspaceNames& names, Time now, Colours colours);
 std::string format_task_stats(const Json& answer, Colours colours);
 
 bool has_ended(const Json& task);
 // The state as text: "waiting: the receiving agent is offline since 2 h", "completed", "failed: deadline exceeded".
 Cell describe_task(const Json& task);
 
-// The workspace of that id or name, otherwise that of the token. Throws CommandFailed with `question` when the token
-// has none.
-WorkspaceId find_viewer(Remote& remote, const std::string& id_or_name, const std::string& question);
+// The time that is `within` ("30m") from now, in the server's format. Throws CommandFailed with 64 when it is no
+// duration.
+std::string deadline_of(const std::string& within);
+
+// Follows a task until it has ended and prints each change unless quiet. Throws CommandFailed with 75 when `timeout`
+// seconds have passed first. Only reads the task, not the inbox: with the workspace's token, a cursor would ack the
+// rows before it.
+Json follow_task(Remote& remote, WorkspaceId viewer, const std::string& id, std::int64_t timeout, bool quiet);
+
+// The task's result and files, or why there is none. A script gets the result unchanged.
+enum class Reader { person, script };
+std::string format_outcome(const Json& task, Reader reader, Colours colours);
 
 }  // namespace restante::cli

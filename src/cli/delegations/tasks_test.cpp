@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 
-#include "cli/delegations/delegate.h"
 #include "cli/remote/test_remote.h"
 
 namespace restante::cli {

@@ -1,17 +1,20 @@
 #include "cli/remote/remote.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <thread>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/uuid.h"
 #include "cli/terminal/failed.h"
 #include "cli/terminal/terminal.h"
+#include "server/config/nearest.h"
 #include "server/config/values.h"
 
 namespace restante::cli {
@@ -160,7 +163,8 @@ std::string Remote::post_once(const std::string& target, std::string json, const
   return send_persistently(request, [] {});
 }
 
-std::string Remote::upload_once(const std::string& target, Form& form, Progress& progress, const std::string& key) {
+std::string Remote::upload_once(const std::string& target, client::Form& form, Progress& progress,
+                                const std::string& key) {
   client::Request request = request_to("POST", target);
   request.headers.push_back({"Content-Type", form.content_type()});
   request.headers.push_back({"Idempotency-Key", key});
@@ -171,8 +175,9 @@ std::string Remote::upload_once(const std::string& target, Form& form, Progress&
       const std::size_t bytes = form.read(into);
       progress.add(bytes);
       return bytes;
-    } catch (const CommandFailed& failed) {
-      unreadable = failed;  // no exception here: the HTTP client must end the exchange itself
+    } catch (const client::UnreadableFile& file) {
+      // No exception here: the HTTP client must end the exchange itself.
+      unreadable.emplace(kExitFailed, std::string("--file ") + file.what());
       return std::nullopt;
     }
   };
@@ -189,20 +194,27 @@ std::string Remote::upload_once(const std::string& target, Form& form, Progress&
 
 WorkspaceId Remote::find_workspace(const std::string& id_or_name) {
   if (const auto id = WorkspaceId::parse(id_or_name)) return *id;
-  const Json all = parse_answer(get("/workspaces"));
   std::optional<WorkspaceId> found;
-  for (const Json& workspace : all.if_array() ? *all.if_array() : Json::Array()) {
-    if (text_of(workspace, "name") != id_or_name) continue;
+  for (const Json& workspace : parse_list(get("/workspaces"))) {
+    if (workspace.text("name") != id_or_name) continue;
     if (found)
       throw CommandFailed(kExitFailed, fmt::format("several workspaces are called {}: give the id of one (restante "
                                                    "workspace list shows them)",
                                                    in_quotes(id_or_name)));
-    found = WorkspaceId::parse(text_of(workspace, "id"));
+    found = WorkspaceId::parse(workspace.text("id"));
   }
   if (!found)
     throw CommandFailed(kExitFailed, fmt::format("no workspace is called {} (restante workspace list shows them)",
                                                  in_quotes(id_or_name)));
   return *found;
+}
+
+std::string Remote::own_workspace() { return parse_answer(get("/session")).text("workspace_id"); }
+
+WorkspaceId Remote::find_workspace_or_own(const std::string& id_or_name, const std::string& question) {
+  if (!id_or_name.empty()) return find_workspace(id_or_name);
+  if (const auto own = WorkspaceId::parse(own_workspace())) return *own;
+  throw CommandFailed(kExitUsage, question + " (restante workspace list shows them)");
 }
 
 Json parse_answer(std::string_view body) {
@@ -211,16 +223,24 @@ Json parse_answer(std::string_view body) {
   return std::move(*json);
 }
 
-std::uint64_t number_of(const Json& object, std::string_view key) {
-  const Json* value = object.find(key);
-  return value && value->if_number() ? parse_unsigned(value->if_number()->text).value_or(0) : 0;
+Json::Array parse_list(std::string_view body) {
+  const Json list = parse_answer(body);
+  return list.if_array() ? *list.if_array() : Json::Array();
+}
+
+int print_answer(const RemoteOptions& options, const std::string& answer,
+                 const std::function<std::string(const Json&)>& format) {
+  return print(options.json ? answer + '\n' : format(parse_answer(answer)));
+}
+
+void check_choice(const std::string& name, const std::string& given, const std::vector<std::string>& choices) {
+  if (std::ranges::find(choices, given) != choices.end()) return;
+  if (const auto meant = nearest(given, choices); !meant.empty())
+    throw CommandFailed(kExitUsage, fmt::format("there is no such {}: did you mean --{} {}?", name, name, meant));
+  throw CommandFailed(kExitUsage, fmt::format("--{} is one of {} or {}", name,
+                                              fmt::join(choices.begin(), choices.end() - 1, ", "), choices.back()));
 }
 
 std::string fresh_key() { return Uuid::make(SystemClock().now()).text(); }
-
-std::string text_of(const Json& object, std::string_view key) {
-  const Json* value = object.find(key);
-  return value && value->if_string() ? *value->if_string() : std::string();
-}
 
 }  // namespace restante::cli

@@ -5,22 +5,16 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/json.h"
+#include "cli/options.h"
 #include "cli/terminal/progress.h"
-#include "cli/uploads/form.h"
+#include "client/form.h"
 #include "client/http_client.h"
 #include "model/ids.h"
 
 namespace restante::cli {
-
-struct RemoteOptions {
-  std::string url;         // --url or RESTANTE_URL; empty: the default of a server on this machine
-  std::string token;       // RESTANTE_TOKEN only: an argument would show in `ps`
-  std::string token_file;  // --token-file; wins over RESTANTE_TOKEN
-  std::string data;        // --data: where admin.token is looked for; empty: RESTANTE_DATA or ./data, for loopback only
-  bool json = false;       // --json: print the server's answer unchanged
-};
 
 class Remote {
  public:
@@ -33,10 +27,16 @@ class Remote {
   std::string remove(const std::string& target) { return send("DELETE", target, {}); }
   // The same with an Idempotency-Key: repeated after a broken connection, with one effect.
   std::string post_once(const std::string& target, std::string json, const std::string& key);
-  std::string upload_once(const std::string& target, Form& form, Progress& progress, const std::string& key);
+  // A file that cannot be read is an error that names --file.
+  std::string upload_once(const std::string& target, client::Form& form, Progress& progress, const std::string& key);
 
   // `id_or_name` itself if it is an id, otherwise the id of the one workspace of that name.
   WorkspaceId find_workspace(const std::string& id_or_name);
+  // The same; for an empty text the workspace of the token. Throws CommandFailed with `question` when the token has
+  // none.
+  WorkspaceId find_workspace_or_own(const std::string& id_or_name, const std::string& question);
+  // The id of the token's workspace; empty for a token that has none, such as the operator's.
+  std::string own_workspace();
 
  private:
   std::string send(const std::string& method, const std::string& target, std::string json);
@@ -51,11 +51,15 @@ class Remote {
 
 // The answer as JSON. Throws CommandFailed when it is none: then the server is not Restante.
 Json parse_answer(std::string_view body);
+// The elements of an answer that is a list.
+Json::Array parse_list(std::string_view body);
 
-// A member as text; empty when absent, null or not a text.
-std::string text_of(const Json& object, std::string_view key);
-// A member as a whole number; 0 when absent or not a number.
-std::uint64_t number_of(const Json& object, std::string_view key);
+// Prints the answer: unchanged with --json, otherwise as `format` writes it. Returns the exit code.
+int print_answer(const RemoteOptions& options, const std::string& answer,
+                 const std::function<std::string(const Json&)>& format);
+
+// Throws CommandFailed when the value of the flag --<name> is none of these, with the one that was probably meant.
+void check_choice(const std::string& name, const std::string& given, const std::vector<std::string>& choices);
 
 // A new idempotency key, for a request that must have one effect however often it is sent.
 std::string fresh_key();

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "cli/terminal/failed.h"
+#include "client/form.h"
 
 namespace restante::cli {
 
@@ -20,6 +21,8 @@ CommandFailed failure_of(const Call& call) {
     call();
   } catch (const CommandFailed& failed) {
     return failed;
+  } catch (const client::UnreadableFile& file) {
+    return {kExitFailed, file.what()};
   }
   return {kExitOk, "was not refused"};
 }

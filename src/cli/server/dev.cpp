@@ -1,5 +1,3 @@
-#include "cli/server/dev.h"
-
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -10,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/options.h"
 #include "cli/terminal/failed.h"
 #include "cli/terminal/terminal.h"
 #include "server/platform/run.h"
@@ -81,11 +80,10 @@ std::unique_ptr<Child> start_agent(const Demo& demo, const std::string& url, con
 
 Config dev_config(const DevOptions& options) {
   ConfigSources sources;
-  sources.environment = process_environment();
   sources.flags = {{"listen", fmt::format("127.0.0.1:{}", options.port), "--port"},
                    {"data", options.data, "--data"},
                    {"log.level", "warn", "dev"}};
-  return load_config(sources);
+  return effective_config(sources);
 }
 
 }  // namespace
@@ -99,7 +97,7 @@ int dev(const DevOptions& options) {
     const std::string url = platform.addresses().front();
     const std::filesystem::path folder = std::filesystem::absolute(options.data) / "demo";
     const Demo demo = find_or_make_demo(platform.workspaces(), folder / "state");
-    if (options.agent) agent = start_agent(demo, url, folder);
+    if (!options.no_agent) agent = start_agent(demo, url, folder);
     print(
         fmt::format("restante ready on {}\n\n"
                     "  Open   {}/#token={}&workspace={}\n"
@@ -107,8 +105,8 @@ int dev(const DevOptions& options) {
                     "  Data   {}\n"
                     "  Stop   Ctrl-C\n\n",
                     url, url, platform.admin_token(), demo.workspace.text(),
-                    options.agent ? "connected; it answers every file with its name, size and sha256"
-                                  : "none (--no-agent): files wait until one connects",
+                    options.no_agent ? "none (--no-agent): files wait until one connects"
+                                     : "connected; it answers every file with its name, size and sha256",
                     options.data));
     std::fflush(stdout);
   });

@@ -1,13 +1,12 @@
-#include "cli/server/migrate.h"
-
-#include <unistd.h>
-
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 
 #include <fmt/format.h>
 
 #include "base/json_writer.h"
+#include "cli/format.h"
+#include "cli/options.h"
 #include "cli/terminal/failed.h"
 #include "cli/terminal/terminal.h"
 #include "store/postgres/store.h"
@@ -52,13 +51,18 @@ class Schema {
   const fs::path file_;
 };
 
-int up(Schema& schema) {
-  const int applied = schema.up();
-  return print(applied == 0 ? std::string("Nothing to do: the schema is up to date.\n")
-                            : fmt::format("Applied {} migration{}.\n", applied, applied == 1 ? "" : "s"));
+// Runs `work(schema)` on the configured database.
+int with_schema(const MigrateOptions& options, const std::function<int(Schema&)>& work) {
+  const Config config = effective_config(options.sources);
+  Schema schema(config);
+  try {
+    return work(schema);
+  } catch (const OpenRefused& refused) {
+    throw CommandFailed(kExitUnavailable, refused.what());
+  }
 }
 
-int down(Schema& schema) {
+int undo_newest(Schema& schema) {
   const auto all = schema.status();
   const auto newest =
       std::find_if(all.rbegin(), all.rend(), [](const auto& one) { return one.applied_at.has_value(); });
@@ -69,30 +73,23 @@ int down(Schema& schema) {
   return print(fmt::format("Undid {}.\n", label(*newest)));
 }
 
-int status(Schema& schema, const MigrateOptions& options) {
-  const auto all = schema.status();
-  if (options.json) return print(migrations_json(all) + '\n');
-  return print(format_migrations(all, SystemClock().now(), colourful(STDOUT_FILENO) ? Colours::on : Colours::off));
-}
-
 }  // namespace
 
-int migrate(const MigrateOptions& options) {
-  const Config config = load_config(options.sources);
-  Schema schema(config);
-  try {
-    switch (options.action) {
-      case MigrateOptions::Action::up:
-        return up(schema);
-      case MigrateOptions::Action::down:
-        return down(schema);
-      case MigrateOptions::Action::status:
-        return status(schema, options);
-    }
-  } catch (const OpenRefused& refused) {
-    throw CommandFailed(kExitUnavailable, refused.what());
-  }
-  return kExitFailed;
+int migrate_up(const MigrateOptions& options) {
+  return with_schema(options, [](Schema& schema) {
+    const int applied = schema.up();
+    return print(applied == 0 ? std::string("Nothing to do: the schema is up to date.\n")
+                              : fmt::format("Applied {} migration{}.\n", applied, applied == 1 ? "" : "s"));
+  });
+}
+
+int migrate_down(const MigrateOptions& options) { return with_schema(options, undo_newest); }
+
+int migrate_status(const MigrateOptions& options) {
+  return with_schema(options, [&](Schema& schema) {
+    const auto all = schema.status();
+    return print(options.json ? migrations_json(all) + '\n' : format_migrations(all, SystemClock().now(), colours()));
+  });
 }
 
 std::string format_migrations(const std::vector<MigrationStatus>& all, Time now, Colours colours) {
@@ -108,18 +105,14 @@ std::string format_migrations(const std::vector<MigrationStatus>& all, Time now,
 
 std::string migrations_json(const std::vector<MigrationStatus>& all) {
   JsonWriter out;
-  out.begin_array();
-  for (const auto& one : all) {
-    out.begin_object();
-    out.member("version", std::int64_t{one.version});
-    out.member("name", one.name);
-    out.key("applied_at");
-    one.applied_at ? out.string(format_time(*one.applied_at)) : out.null();
-    out.key("known");
-    out.boolean(one.known);
-    out.end_object();
-  }
-  out.end_array();
+  out.array(all, [&](const MigrationStatus& one) {
+    out.object([&] {
+      out.member("version", std::int64_t{one.version});
+      out.member("name", one.name);
+      out.member_or_null("applied_at", one.applied_at);
+      out.member("known", one.known);
+    });
+  });
   return out.take();
 }
 

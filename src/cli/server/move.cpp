@@ -10,7 +10,9 @@
 #include <fmt/format.h>
 
 #include "base/json_writer.h"
+#include "base/names.h"
 #include "base/text.h"
+#include "cli/options.h"
 #include "cli/terminal/failed.h"
 #include "cli/terminal/progress.h"
 #include "cli/terminal/terminal.h"
@@ -23,6 +25,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kEmbedded = "sqlite://";
+using Outcome = MoveReport::Outcome;
+constexpr Names<Outcome, Outcome::different> kOutcomes{"would_move", "moved", "same", "different"};
+constexpr Names<TargetState, TargetState::not_empty> kTargetStates{"empty", "moving", "inhabited"};
 
 bool is_shared(const std::string& url) { return url.starts_with("postgres://") || url.starts_with("postgresql://"); }
 
@@ -135,8 +140,7 @@ class MoveProgress final : public MoveWatcher {
 };
 
 void print_report(const MoveOptions& options, const MoveReport& report) {
-  const auto colours = colourful(STDOUT_FILENO) ? Colours::on : Colours::off;
-  print(options.json ? move_json(report) + '\n' : format_move(report, colours));
+  print(options.json ? move_json(report) + '\n' : format_move(report, colours()));
   if (report.copied_data.missing + report.copied_data.changed > 0) {
     warn(fmt::format(
         "the content of {} files is missing, and the content of {} files is not what was sent: the disk had lost it "
@@ -161,7 +165,7 @@ int dry_run(const MoveOptions& options, const DataMove& data) {
   const MovePlan plan = plan_move(*from, *to, progress);
   progress.end();
   MoveReport report = start_report(data);
-  report.outcome = MoveReport::Outcome::would_move;
+  report.outcome = Outcome::would_move;
   report.target = plan.target;
   report.resumed_at = plan.there;
   report.from = plan.from;
@@ -174,8 +178,8 @@ int dry_run(const MoveOptions& options, const DataMove& data) {
                                                     plan.there));
 }
 
-int finish(const MoveOptions& options, MoveReport& report, Moved moved, MoveReport::Outcome good) {
-  report.outcome = moved.same() ? good : MoveReport::Outcome::different;
+int finish(const MoveOptions& options, MoveReport& report, Moved moved, Outcome good) {
+  report.outcome = moved.same() ? good : Outcome::different;
   report.resumed_at = moved.resumed_at;
   report.from = std::move(moved.from);
   report.to = std::move(moved.to);
@@ -194,7 +198,7 @@ int verify(const MoveOptions& options, const DataMove& data) {
   report.target = state_of(*to);
   report.copied_data = inspect_data({.from = data.to.value_or(data.from), .to = {}}, list_bytes(*from));
   report.objects = count_objects(*from);
-  return finish(options, report, std::move(moved), MoveReport::Outcome::same);
+  return finish(options, report, std::move(moved), Outcome::same);
 }
 
 int move_all(const MoveOptions& options, const DataMove& data) {
@@ -213,7 +217,7 @@ int move_all(const MoveOptions& options, const DataMove& data) {
   report.objects = count_objects(*from);
   Moved moved = move_database(*from, *to, progress);
   progress.end();
-  return finish(options, report, std::move(moved), MoveReport::Outcome::moved);
+  return finish(options, report, std::move(moved), Outcome::moved);
 }
 
 Cell comparison_of(const TableInventory& from, const Inventory& to) {
@@ -229,18 +233,18 @@ Cell comparison_of(const TableInventory& from, const Inventory& to) {
 std::string sentence(const MoveReport& report) {
   const auto rows = fmt::format("{} rows of {} tables", rows_of(report.from), report.from.size());
   switch (report.outcome) {
-    case MoveReport::Outcome::would_move:
+    case Outcome::would_move:
       break;
-    case MoveReport::Outcome::moved:
+    case Outcome::moved:
       return fmt::format(
           "Moved {}. The old database still holds all of them: keep it until the new server has proved itself, but "
           "start no server on it. The directory and the bucket with the files belong to the new database now; a server "
           "on the old one does not start there. To go back, stop the new server and run with the settings of the old "
           "one: restante blobs adopt --force\n",
           rows);
-    case MoveReport::Outcome::same:
+    case Outcome::same:
       return fmt::format("Both hold the same {}.\n", rows);
-    case MoveReport::Outcome::different:
+    case Outcome::different:
       return "They are not the same.\n";
   }
   if (report.target == TargetState::not_empty) return fmt::format("The target is not empty; {} cannot move.\n", rows);
@@ -253,7 +257,7 @@ std::string describe_bytes(const MoveReport& report) {
   const auto what = fmt::format("{} files ({})", report.copied_data.files, format_bytes(report.copied_data.bytes));
   if (!report.copies)
     return fmt::format("Beside it {} stay in {}: the new server uses the same --data.\n", what, report.data);
-  const bool would = report.outcome == MoveReport::Outcome::would_move;
+  const bool would = report.outcome == Outcome::would_move;
   return fmt::format("Beside it {}, the operator's token and the server's key {} {}: the new server's --data.\n", what,
                      would ? "would be copied to" : "are in", report.data);
 }
@@ -264,34 +268,7 @@ std::string describe_objects(const MoveReport& report) {
                      report.objects);
 }
 
-std::string_view name_of(MoveReport::Outcome outcome) {
-  switch (outcome) {
-    case MoveReport::Outcome::would_move:
-      return "would_move";
-    case MoveReport::Outcome::moved:
-      return "moved";
-    case MoveReport::Outcome::same:
-      return "same";
-    case MoveReport::Outcome::different:
-      break;
-  }
-  return "different";
-}
-
-std::string_view name_of(TargetState state) {
-  switch (state) {
-    case TargetState::empty:
-      return "empty";
-    case TargetState::moving:
-      return "moving";
-    case TargetState::not_empty:
-      break;
-  }
-  return "inhabited";
-}
-
 void write_table(JsonWriter& out, const TableInventory& table, const Inventory& to) {
-  out.begin_object();
   out.member("name", table.name);
   out.member("rows", table.rows);
   out.member("digest", to_hex(table.digest));
@@ -300,7 +277,6 @@ void write_table(JsonWriter& out, const TableInventory& table, const Inventory& 
     out.member("target_rows", other.rows);
     out.member("target_digest", to_hex(other.digest));
   }
-  out.end_object();
 }
 
 }  // namespace
@@ -332,28 +308,23 @@ std::string format_move(const MoveReport& report, Colours colours) {
 }
 
 std::string move_json(const MoveReport& report) {
-  JsonWriter out;
-  out.begin_object();
-  out.member("outcome", name_of(report.outcome));
-  out.member("target", name_of(report.target));
-  out.member("rows", rows_of(report.from));
-  out.member("resumed_at", report.resumed_at);
-  out.key("tables");
-  out.begin_array();
-  for (const TableInventory& table : report.from) write_table(out, table, report.to);
-  out.end_array();
-  out.key("files");
-  out.begin_object();
-  out.member("data", report.data);
-  out.member("files", static_cast<std::int64_t>(report.copied_data.files));
-  out.member("bytes", static_cast<std::int64_t>(report.copied_data.bytes));
-  out.member("copied", static_cast<std::int64_t>(report.copied_data.copied));
-  out.member("missing", static_cast<std::int64_t>(report.copied_data.missing));
-  out.member("changed", static_cast<std::int64_t>(report.copied_data.changed));
-  out.member("objects", static_cast<std::int64_t>(report.objects));
-  out.end_object();
-  out.end_object();
-  return out.take();
+  const CopiedData& copied = report.copied_data;
+  return json_object([&](JsonWriter& out) {
+    out.member("outcome", kOutcomes.of(report.outcome));
+    out.member("target", kTargetStates.of(report.target));
+    out.member("rows", rows_of(report.from));
+    out.member("resumed_at", report.resumed_at);
+    out.objects("tables", report.from, [&](const TableInventory& table) { write_table(out, table, report.to); });
+    out.object("files", [&] {
+      out.member("data", report.data);
+      out.member("files", static_cast<std::int64_t>(copied.files));
+      out.member("bytes", static_cast<std::int64_t>(copied.bytes));
+      out.member("copied", static_cast<std::int64_t>(copied.copied));
+      out.member("missing", static_cast<std::int64_t>(copied.missing));
+      out.member("changed", static_cast<std::int64_t>(copied.changed));
+      out.member("objects", static_cast<std::int64_t>(report.objects));
+    });
+  });
 }
 
 }  // namespace restante::cli

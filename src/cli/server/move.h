@@ -1,6 +1,4 @@
-// `restante move`: moves all rows of one database into another, and the files of the data directory, while no server
-// runs on either. Works on the databases directly. Progress goes to stderr, as a bar on a terminal and as plain lines
-// otherwise; the report goes to stdout.
+// The report of `restante move`. Pure.
 #pragma once
 #include <string>
 #include <vector>
@@ -10,19 +8,6 @@
 #include "store/move.h"
 
 namespace restante::cli {
-
-struct MoveOptions {
-  std::string from;     // sqlite://PATH or postgres://…
-  std::string to;       // likewise
-  std::string data;     // the old server's directory; empty: beside the SQLite file
-  std::string data_to;  // the new server's; empty: the same
-  bool dry_run = false;
-  bool verify = false;  // only compare
-  bool json = false;
-};
-
-// Returns the exit code.
-int move(const MoveOptions& options);
 
 // The result of a move, a dry run or a comparison. `to` is empty when nothing was written or compared.
 struct MoveReport {

@@ -1,9 +1,8 @@
-#include "cli/server/serve.h"
-
 #include <cstdio>
 
 #include <fmt/format.h>
 
+#include "cli/options.h"
 #include "cli/terminal/failed.h"
 #include "cli/terminal/terminal.h"
 #include "server/config/s3.h"
@@ -11,7 +10,8 @@
 
 namespace restante::cli {
 
-int serve(const Config& config) {
+int serve(const ConfigSources& sources) {
+  const Config config = effective_config(sources);
   require_s3_keys(config);
   block_signals();
   Platform platform(config);

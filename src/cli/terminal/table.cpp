@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/names.h"
 #include "base/utf8.h"
 
 namespace restante::cli {
@@ -19,25 +20,11 @@ std::size_t columns(char32_t c) {
   return 1;
 }
 
-std::string_view escape(Paint paint) {
-  switch (paint) {
-    case Paint::plain:
-      return "";
-    case Paint::good:
-      return "\033[32m";
-    case Paint::warn:
-      return "\033[33m";
-    case Paint::bad:
-      return "\033[31m";
-    case Paint::faint:
-      return "\033[2m";
-  }
-  return "";
-}
+constexpr Names<Paint, Paint::faint> kEscapes{"", "\033[32m", "\033[33m", "\033[31m", "\033[2m"};
 
 std::string painted(const std::string& text, Paint paint, Colours colours) {
   if (colours == Colours::off || paint == Paint::plain || text.empty()) return text;
-  return fmt::format("{}{}\033[0m", escape(paint), text);
+  return fmt::format("{}{}\033[0m", kEscapes.of(paint), text);
 }
 
 std::string padded(const std::string& text, std::size_t width, Paint paint, Colours colours) {

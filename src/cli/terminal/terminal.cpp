@@ -28,6 +28,8 @@ bool colourful(int fd) {
   return ::isatty(fd) == 1 && term && std::string_view(term) != "dumb";
 }
 
+Colours colours() { return colourful(STDOUT_FILENO) ? Colours::on : Colours::off; }
+
 int print(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return kExitOk;
   print_error("cannot write to standard output");

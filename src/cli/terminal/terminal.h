@@ -3,10 +3,14 @@
 #include <string>
 #include <string_view>
 
+#include "cli/terminal/table.h"
+
 namespace restante::cli {
 
 // True when fd is a terminal that shows colours and NO_COLOR does not forbid them.
 bool colourful(int fd);
+// The same for stdout.
+Colours colours();
 
 // Writes the text to stdout and returns the exit code: a full disk or a closed pipe is a failure, not a success.
 int print(std::string_view text);

@@ -1,15 +1,11 @@
 #include "cli/uploads/send.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/json_writer.h"
-#include "base/text.h"
-#include "base/uuid.h"
 #include "cli/remote/wait.h"
 #include "cli/terminal/failed.h"
 #include "cli/terminal/terminal.h"
@@ -19,24 +15,15 @@
 namespace restante::cli {
 namespace {
 
-Colours colours(int fd) { return colourful(fd) ? Colours::on : Colours::off; }
-
-WorkspaceId find_target(Remote& remote, const std::string& to) {
-  if (!to.empty()) return remote.find_workspace(to);
-  const Json who = parse_answer(remote.get("/session"));
-  if (const auto own = WorkspaceId::parse(text_of(who, "workspace_id"))) return *own;
-  throw CommandFailed(kExitUsage, "to whom? Give --to WORKSPACE (restante workspace list shows them)");
-}
-
 // The id in platform-pending:<workspace>/<id>; empty for a file that the agent keeps itself.
 std::string file_id_of(const Json& file) {
-  const std::string uri = text_of(file, "uri");
+  const std::string uri = file.text("uri");
   const auto slash = uri.rfind('/');
   return uri.starts_with(kPendingScheme) && slash != std::string::npos ? uri.substr(slash + 1) : std::string();
 }
 
 bool is_final(const Json& file) {
-  const std::string state = text_of(file, "state");
+  const std::string state = file.text("state");
   return state == "acked" || state == "failed" || state == "expired" || state == "recalled";
 }
 
@@ -70,7 +57,7 @@ class FileFollower {
   // True when all were acknowledged. Files that the agent keeps itself were delivered when they were sent.
   bool delivered() const {
     for (std::size_t i = 0; i < ids_.size(); ++i) {
-      if (!ids_[i].empty() && text_of(files_[i], "state") != "acked") return false;
+      if (!ids_[i].empty() && files_[i].text("state") != "acked") return false;
     }
     return true;
   }
@@ -82,7 +69,7 @@ class FileFollower {
     for (std::size_t i = 0; i < ids_.size(); ++i) {
       if (ids_[i].empty() || is_final(files_[i])) continue;
       Json now = parse_answer(waiting_.get(base_ + "/pending-uploads/" + ids_[i]));
-      const bool change = text_of(now, "state") != text_of(files_[i], "state");
+      const bool change = now.text("state") != files_[i].text("state");
       if (change && !quiet_) print_state(now);
       changed_ = changed_ || change;
       done = done && is_final(now);
@@ -91,7 +78,7 @@ class FileFollower {
     return done;
   }
   static void print_state(const Json& file) {
-    print(format_facts({{text_of(file, "name"), describe_state(file)}}, colours(STDOUT_FILENO)));
+    print(format_facts({{file.text("name"), describe_state(file)}}, colours()));
   }
 
   RemoteWait waiting_;
@@ -103,17 +90,12 @@ class FileFollower {
 };
 
 std::string as_json(const Sent& sent) {
-  JsonWriter out;
-  out.begin_object();
-  out.member("workspace_id", sent.to.text());
-  out.key("files");
-  out.begin_array();
-  for (const Json& file : sent.files) out.raw(file.dump());
-  out.end_array();
-  out.key("message");
-  sent.message.empty() ? out.null() : out.raw(sent.message);
-  out.end_object();
-  return out.take() + '\n';
+  return json_object([&](JsonWriter& out) {
+           out.member("workspace_id", sent.to.text());
+           out.array("files", sent.files, [&](const Json& file) { out.raw(file.dump()); });
+           out.raw_member("message", sent.message.empty() ? "null" : sent.message);
+         }) +
+         '\n';
 }
 
 std::string describe_sent(const SendOptions& options, const std::vector<FormFile>& files) {
@@ -132,13 +114,13 @@ void add_uploads(Remote& remote, const std::string& target, const std::vector<Fo
                  std::vector<Json>& sent) {
   if (files.empty()) return;
   for (const auto& batch : batch_files(files, parse_answer(remote.get("/uploads/limits")))) {
-    Form form(batch);
+    client::Form form(batch);
     Progress progress(form.length());
     const Json answer = parse_answer(remote.upload_once(target, form, progress, fresh_key()));
-    const Json* list = answer.find("files");
-    if (!list || !list->if_array() || list->if_array()->size() != batch.size())
+    const auto& uploaded = answer.items("files");
+    if (uploaded.size() != batch.size())
       throw CommandFailed(kExitFailed, "the answer to the upload names other files than were sent");
-    sent.insert(sent.end(), list->if_array()->begin(), list->if_array()->end());
+    sent.insert(sent.end(), uploaded.begin(), uploaded.end());
   }
 }
 
@@ -156,6 +138,16 @@ int deliver(const SendOptions& options, Remote& remote, const std::vector<FormFi
 
 }  // namespace
 
+std::vector<FormFile> describe_files(const std::vector<std::string>& paths) {
+  std::vector<FormFile> files;
+  try {
+    for (const std::string& path : paths) files.push_back(client::describe_file(path));
+  } catch (const client::UnreadableFile& file) {
+    throw CommandFailed(kExitFailed, std::string("--file ") + file.what());
+  }
+  return files;
+}
+
 std::vector<Json> upload_files(Remote& remote, const std::string& target, const std::vector<FormFile>& files) {
   std::vector<Json> sent;
   add_uploads(remote, target, files, sent);
@@ -163,9 +155,9 @@ std::vector<Json> upload_files(Remote& remote, const std::string& target, const 
 }
 
 std::vector<std::vector<FormFile>> batch_files(const std::vector<FormFile>& files, const Json& limits) {
-  const std::uint64_t per_file = number_of(limits, "per_file_bytes");
-  const std::uint64_t per_request = number_of(limits, "per_request_bytes");
-  const std::uint64_t most = std::max<std::uint64_t>(number_of(limits, "max_files"), 1);
+  const std::uint64_t per_file = limits.whole("per_file_bytes");
+  const std::uint64_t per_request = limits.whole("per_request_bytes");
+  const std::uint64_t most = std::max<std::int64_t>(limits.whole("max_files"), 1);
   constexpr std::uint64_t kOverhead = 1024;  // upper bound for the head of a multipart part
   std::vector<std::vector<FormFile>> batches;
   std::uint64_t bytes = 0;
@@ -190,41 +182,41 @@ std::vector<std::vector<FormFile>> batch_files(const std::vector<FormFile>& file
 
 std::string message_body(const std::string& text, const std::vector<Json>& files) {
   JsonWriter out;
-  out.begin_object();
-  out.member("jsonrpc", "2.0");
-  out.member("id", "1");
-  out.member("method", "message/send");
-  out.key("params");
-  out.begin_object();
-  out.key("message");
-  out.begin_object();
-  out.member("role", "user");
-  out.member("messageId", fresh_key());
-  out.key("parts");
-  out.begin_array();
-  if (!text.empty()) {
-    out.begin_object();
-    out.member("kind", "text");
-    out.member("text", text);
-    out.end_object();
-  }
-  for (const Json& file : files) {
-    out.begin_object();
-    out.member("kind", "file");
-    out.key("file");
-    write_file_part(out, file);
-    out.end_object();
-  }
-  out.end_array();
-  out.end_object();
-  out.end_object();
-  out.end_object();
+  const auto write_parts = [&] {
+    out.begin_array();
+    if (!text.empty()) {
+      out.object([&] {
+        out.member("kind", "text");
+        out.member("text", text);
+      });
+    }
+    for (const Json& file : files) {
+      out.object([&] {
+        out.member("kind", "file");
+        out.key("file");
+        write_file_part(out, file);
+      });
+    }
+    out.end_array();
+  };
+  const auto write_message = [&] {
+    out.member("role", "user");
+    out.member("messageId", fresh_key());
+    out.key("parts");
+    write_parts();
+  };
+  out.object([&] {
+    out.member("jsonrpc", "2.0");
+    out.member("id", "1");
+    out.member("method", "message/send");
+    out.object("params", [&] { out.object("message", write_message); });
+  });
   return out.take();
 }
 
 Cell describe_state(const Json& file) {
-  const std::string state = text_of(file, "state");
-  const std::string reason = text_of(file, "reason");
+  const std::string state = file.text("state");
+  const std::string reason = file.text("reason");
   if (state == "staged") return {"waiting", Paint::plain};
   if (state == "fetched") return {"fetched, not yet acknowledged", Paint::warn};
   if (state == "acked") return {"delivered", Paint::good};
@@ -237,10 +229,9 @@ Cell describe_state(const Json& file) {
 int send(const SendOptions& options) {
   if (options.text.empty() && options.files.empty())
     throw CommandFailed(kExitUsage, "there is nothing to send: give a text, --file FILE, or both");
-  std::vector<FormFile> files;
-  for (const std::string& path : options.files) files.push_back(describe_file(path));
+  const auto files = describe_files(options.files);
   Remote remote(options.remote);
-  Sent sent{find_target(remote, options.to), {}, {}};
+  Sent sent{remote.find_workspace_or_own(options.to, "to whom? Give --to WORKSPACE"), {}, {}};
   try {
     const int code = deliver(options, remote, files, sent);
     if (options.remote.json) print(as_json(sent));

@@ -1,5 +1,4 @@
-// `restante send`: sends a message and files to an agent and, with --wait, waits until each file was acknowledged or is
-// known to have failed. Only an acknowledged file is called "delivered".
+// Parts of `restante send` that other commands use, or that a test can use without a server.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,17 +8,10 @@
 
 namespace restante::cli {
 
-struct SendOptions {
-  RemoteOptions remote;
-  std::string to;  // id or name; empty: the one workspace the token may write to
-  std::string text;
-  std::vector<std::string> files;
-  bool wait = false;
-  std::int64_t timeout = 0;  // of --wait, in seconds; 0: no limit
-};
+using client::FormFile;
 
-// Returns the exit code: 0 only when everything is sent and, with `wait`, every file was acknowledged.
-int send(const SendOptions& options);
+// The files to send. Throws CommandFailed that names --file and the one that cannot be read.
+std::vector<FormFile> describe_files(const std::vector<std::string>& paths);
 
 // Uploads files, with a progress bar. Returns the `files` of the answers, in order.
 std::vector<Json> upload_files(Remote& remote, const std::string& target, const std::vector<FormFile>& files);

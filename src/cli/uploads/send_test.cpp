@@ -13,9 +13,8 @@
 #include <thread>
 
 #include "base/test_folder.h"
+#include "cli/format.h"
 #include "cli/remote/test_remote.h"
-#include "cli/uploads/sweep.h"
-#include "cli/uploads/uploads.h"
 
 namespace restante::cli {
 namespace {
@@ -24,10 +23,12 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+FormFile describe_file(const std::string& path) { return describe_files({path}).front(); }
+
 class Files : public ::testing::Test {
  protected:
   std::string make(const std::string& name, const std::string& content) { return folder_.make(name, content); }
-  static std::string read_all(Form& form, std::size_t piece) {
+  static std::string read_all(client::Form& form, std::size_t piece) {
     std::string all;
     std::vector<char> buffer(piece);
     while (const std::size_t got = form.read(buffer)) all.append(buffer.data(), got);
@@ -41,7 +42,8 @@ using FormTest = Files;
 using DescribeFile = Files;
 
 TEST_F(FormTest, IsTheSameInPiecesOfEverySizeAndHasTheAnnouncedLength) {
-  Form form({describe_file(make("a.txt", "hello")), describe_file(make("q\"uote\r\n.bin", std::string(1000, '\0')))});
+  client::Form form(
+      {describe_file(make("a.txt", "hello")), describe_file(make("q\"uote\r\n.bin", std::string(1000, '\0')))});
   const std::string whole = read_all(form, 1 << 16);
   EXPECT_EQ(whole.size(), form.length());
   for (const std::size_t piece : {1, 2, 7, 64, 999}) {
@@ -55,7 +57,7 @@ TEST_F(FormTest, IsTheSameInPiecesOfEverySizeAndHasTheAnnouncedLength) {
 }
 
 TEST_F(FormTest, StartsAgainFromTheMiddle) {
-  Form form({describe_file(make("a.txt", "hello"))});
+  client::Form form({describe_file(make("a.txt", "hello"))});
   const std::string whole = read_all(form, 100);
   form.rewind();
   std::vector<char> some(whole.find("hello") + 2);
@@ -66,14 +68,14 @@ TEST_F(FormTest, StartsAgainFromTheMiddle) {
 
 TEST_F(FormTest, AFileThatShrinksIsNamed) {
   const std::string path = make("a.txt", "hello");
-  Form form({describe_file(path)});
+  client::Form form({describe_file(path)});
   make("a.txt", "he");
   EXPECT_THAT(refusal([&] { read_all(form, 100); }), AllOf(HasSubstr("a.txt"), HasSubstr("shorter")));
 }
 
 TEST_F(FormTest, AFileThatIsNoLongerThereOrNoLongerAFileIsNamed) {
   const std::string path = make("a.txt", "hello");
-  Form form({describe_file(path)});
+  client::Form form({describe_file(path)});
   std::filesystem::remove(path);
   EXPECT_THAT(refusal([&] { read_all(form, 100); }), AllOf(HasSubstr("a.txt"), HasSubstr("No such file")));
   std::filesystem::create_directory(path);
@@ -86,7 +88,7 @@ std::atomic<int> g_signals{0};
 // Network file systems interrupt a read; here a pipe in place of the file does.
 TEST_F(FormTest, AnInterruptedReadContinues) {
   const std::string path = make("a.txt", "hello");
-  Form form({describe_file(path)});
+  client::Form form({describe_file(path)});
   std::filesystem::remove(path);
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
   struct sigaction counting{};
@@ -139,9 +141,9 @@ TEST_F(DescribeFile, RefusesAFileThatIsMissingAFolderOrEmpty) {
 }
 
 TEST(MediaType, IsGuessedFromTheEndingInAnyCase) {
-  EXPECT_EQ(media_type_of("a.PDF"), "application/pdf");
-  EXPECT_EQ(media_type_of("archive.tar.gz"), "application/gzip");
-  EXPECT_EQ(media_type_of("Makefile"), "application/octet-stream");
+  EXPECT_EQ(client::media_type_of("a.PDF"), "application/pdf");
+  EXPECT_EQ(client::media_type_of("archive.tar.gz"), "application/gzip");
+  EXPECT_EQ(client::media_type_of("Makefile"), "application/octet-stream");
 }
 
 TEST(BatchFiles, FillsRequestsWithinTheLimitsAndInOrder) {

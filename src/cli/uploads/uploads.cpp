@@ -1,57 +1,34 @@
-#include "cli/uploads/uploads.h"
-
-#include <unistd.h>
-
-#include <array>
-
 #include <fmt/format.h>
 
-#include "base/text.h"
+#include "cli/format.h"
 #include "cli/terminal/failed.h"
 #include "cli/terminal/terminal.h"
 #include "cli/uploads/send.h"
-#include "server/config/nearest.h"
 
 namespace restante::cli {
 namespace {
 
-constexpr std::array<std::string_view, 9> kStates = {"waiting", "never_fetched", "fetched", "acked", "failed",
-                                                     "expired", "outgoing",      "damaged", "all"};
 // A list for a person ends after kShown; a script gets the most that one answer of the server contains.
 constexpr std::size_t kShown = 500;
-constexpr std::size_t kMostRows = 1'000;
+constexpr int kMostRows = 1'000;
 constexpr std::string_view kNarrow = "--workspace and --state narrow it down, --stats counts them all";
-
-std::string short_name(const Json& row) {
-  const std::string name = text_of(row, "workspace_name");
-  return name.empty() ? text_of(row, "workspace_id") : name;
-}
-
-void check_state(const std::string& state) {
-  if (std::find(kStates.begin(), kStates.end(), state) != kStates.end()) return;
-  const std::vector<std::string> known(kStates.begin(), kStates.end());
-  const auto meant = nearest(state, known);
-  throw CommandFailed(kExitUsage, meant.empty()
-                                      ? "--state is one of waiting, never_fetched, fetched, acked, failed, expired, "
-                                        "outgoing, damaged or all"
-                                      : fmt::format("there is no such state: did you mean --state {}?", meant));
-}
 
 // A damaged file that an agent still waits for is `failed` and has the reason. Any other damaged file gets the note
 // here. A file from the agent does not wait for anything.
 Cell state_of(const Json& file) {
-  const bool stays = text_of(file, "direction") == "out" && text_of(file, "state") == "staged";
+  const bool stays = file.text("direction") == "out" && file.text("state") == "staged";
   Cell cell = stays ? Cell{"from the agent", Paint::plain} : describe_state(file);
-  if (text_of(file, "damage").empty() || text_of(file, "state") == "failed") return cell;
+  if (file.text("damage").empty() || file.text("state") == "failed") return cell;
   return {cell.text + ", damaged since", Paint::bad};
 }
 
 }  // namespace
 
 int uploads(const UploadsOptions& options) {
-  check_state(options.state);
+  check_choice("state", options.state,
+               {"waiting", "never_fetched", "fetched", "acked", "failed", "expired", "outgoing", "damaged", "all"});
   Remote remote(options.remote);
-  const std::size_t limit = options.remote.json ? kMostRows : kShown + 1;
+  const auto limit = options.remote.json ? kMostRows : kShown + 1;
   std::string target =
       options.stats ? "/admin/uploads/stats" : fmt::format("/admin/uploads?limit={}&state={}", limit, options.state);
   if (!options.workspace.empty())
@@ -59,31 +36,35 @@ int uploads(const UploadsOptions& options) {
   const std::string answer = remote.get(target);
   const Json parsed = parse_answer(answer);
   if (options.remote.json) {
-    if (!options.stats && number_of(parsed, "count") >= kMostRows)
+    if (!options.stats && parsed.whole("count") >= kMostRows)
       warn(fmt::format("these are the first {}; {}", kMostRows, kNarrow));
     return print(answer + '\n');
   }
-  const Colours colours = colourful(STDOUT_FILENO) ? Colours::on : Colours::off;
-  return print(options.stats ? format_upload_stats(parsed, colours)
-                             : format_uploads(parsed, SystemClock().now(), colours));
+  return print(options.stats ? format_upload_stats(parsed, colours())
+                             : format_uploads(parsed, SystemClock().now(), colours()));
+}
+
+std::string workspace_of(const Json& row) {
+  const std::string name = row.text("workspace_name");
+  return name.empty() ? row.text("workspace_id") : name;
 }
 
 std::string format_uploads(const Json& answer, Time now, Colours colours) {
-  const Json* list = answer.find("uploads");
-  if (!list || !list->if_array() || list->if_array()->empty()) return "No file is in this state.\n";
+  const auto& uploads = answer.items("uploads");
+  if (uploads.empty()) return "No file is in this state.\n";
   std::vector<TableRow> rows;
-  for (const Json& one : *list->if_array()) {
+  for (const Json& one : uploads) {
     if (rows.size() == kShown) break;
-    rows.push_back({{short_name(one)},
-                    {text_of(one, "name")},
-                    {format_bytes(number_of(one, "size"))},
-                    {format_ago(text_of(one, "created_at"), now)},
+    rows.push_back({{workspace_of(one)},
+                    {one.text("name")},
+                    {format_bytes(one.whole("size"))},
+                    {format_ago(one.text("created_at"), now)},
                     state_of(one),
-                    {format_ago(text_of(one, "expires_at"), now)},
-                    {text_of(one, "file_id")}});
+                    {format_ago(one.text("expires_at"), now)},
+                    {one.text("file_id")}});
   }
   std::string text = format_table({"FOR", "FILE", "SIZE", "SENT", "STATE", "EXPIRES", "ID"}, rows, colours);
-  if (list->if_array()->size() > kShown) text += fmt::format("There are more than these {}: {}.\n", kShown, kNarrow);
+  if (uploads.size() > kShown) text += fmt::format("There are more than these {}: {}.\n", kShown, kNarrow);
   return text;
 }
 
@@ -92,16 +73,14 @@ std::string format_upload_stats(const Json& answer, Colours colours) {
     TableRow cells{{label}};
     for (const char* state : {"never_fetched", "fetched", "acked", "failed", "expired", "damaged"}) {
       const Json* group = counts.find(state);
-      const std::uint64_t files = group ? number_of(*group, "files") : 0;
-      cells.push_back({files == 0 ? "-" : fmt::format("{} ({})", files, format_bytes(number_of(*group, "bytes"))),
+      const auto files = group ? group->whole("files") : 0;
+      cells.push_back({files == 0 ? "-" : fmt::format("{} ({})", files, format_bytes(group->whole("bytes"))),
                        files == 0 ? Paint::faint : Paint::plain});
     }
     return cells;
   };
   std::vector<TableRow> rows;
-  if (const Json* each = answer.find("workspaces"); each && each->if_array()) {
-    for (const Json& one : *each->if_array()) rows.push_back(row(short_name(one), one));
-  }
+  for (const Json& one : answer.items("workspaces")) rows.push_back(row(workspace_of(one), one));
   if (const Json* total = answer.find("total")) rows.push_back(row("all together", *total));
   return format_table({"FOR", "NEVER FETCHED", "FETCHED, NOT ACKED", "ACKED", "FAILED", "EXPIRED", "DAMAGED"}, rows,
                       colours);

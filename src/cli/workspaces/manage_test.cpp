@@ -1,11 +1,9 @@
 // Tests what the managing commands send and show, without a server.
 #include <gmock/gmock.h>
 
+#include "cli/format.h"
+#include "cli/options.h"
 #include "cli/remote/test_remote.h"
-#include "cli/server/migrate.h"
-#include "cli/workspaces/invite.h"
-#include "cli/workspaces/token.h"
-#include "cli/workspaces/workspace.h"
 
 namespace restante::cli {
 namespace {

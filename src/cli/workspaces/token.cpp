@@ -1,14 +1,13 @@
-#include "cli/workspaces/token.h"
-
 #include <unistd.h>
 
 #include <fmt/format.h>
 
 #include "base/json_writer.h"
 #include "base/text.h"
+#include "cli/format.h"
+#include "cli/remote/remote.h"
 #include "cli/terminal/failed.h"
 #include "cli/terminal/terminal.h"
-#include "server/config/values.h"
 
 namespace restante::cli {
 namespace {
@@ -23,9 +22,9 @@ std::string tokens_path(Remote& remote, const TokenOptions& options) {
 
 Cell state_cell(const Json& token, Time now) {
   // Using an enrolment revokes it.
-  const bool used = text_of(token, "kind") == "enrolment" && !text_of(token, "last_used_at").empty();
-  if (!text_of(token, "revoked_at").empty()) return {used ? "used" : "revoked", Paint::faint};
-  const auto expires = parse_time(text_of(token, "expires_at"));
+  const bool used = token.text("kind") == "enrolment" && !token.text("last_used_at").empty();
+  if (!token.text("revoked_at").empty()) return {used ? "used" : "revoked", Paint::faint};
+  const auto expires = parse_time(token.text("expires_at"));
   if (!expires) return {"live", Paint::good};
   if (*expires <= now) return {"expired", Paint::faint};
   return {"expires " + format_ago(*expires, now), Paint::good};
@@ -37,27 +36,24 @@ int print_secret(const std::string& secret, std::string_view hint) {
   return print(secret + '\n');
 }
 
-int list(const TokenOptions& options) {
+}  // namespace
+
+int list_tokens(const TokenOptions& options) {
   Remote remote(options.remote);
-  const std::string answer = remote.get(tokens_path(remote, options));
-  if (options.remote.json) return print(answer + '\n');
-  const Colours colours = colourful(STDOUT_FILENO) ? Colours::on : Colours::off;
-  return print(format_tokens(parse_answer(answer), SystemClock().now(), colours));
+  return print_answer(options.remote, remote.get(tokens_path(remote, options)),
+                      [](const Json& list) { return format_tokens(list, SystemClock().now(), colours()); });
 }
 
-int create(const TokenOptions& options) {
+int create_token(const TokenOptions& options) {
   Remote remote(options.remote);
-  JsonWriter body;
-  body.begin_object();
-  if (!options.label.empty()) body.member("label", options.label);
-  body.end_object();
-  const std::string answer = remote.post(tokens_path(remote, options), body.take());
+  const std::string answer = remote.post(
+      tokens_path(remote, options), json_object([&](JsonWriter& body) { body.member_if("label", options.label); }));
   if (options.remote.json) return print(answer + '\n');
-  return print_secret(text_of(parse_answer(answer), "auth_token"),
+  return print_secret(parse_answer(answer).text("auth_token"),
                       "this token is shown once; keep it where the agent finds it");
 }
 
-int revoke(const TokenOptions& options) {
+int revoke_token(const TokenOptions& options) {
   Remote remote(options.remote);
   const std::string path = tokens_path(remote, options);
   const std::string id = TokenId::parse(options.token_id)
@@ -67,7 +63,7 @@ int revoke(const TokenOptions& options) {
   return print(options.remote.json ? answer + '\n' : std::string("Revoked; its open requests have ended.\n"));
 }
 
-int admin(const TokenOptions& options) {
+int rotate_admin_token(const TokenOptions& options) {
   if (!options.rotate)
     throw CommandFailed(kExitUsage,
                         "what shall be done with the operator's token? Write: restante token admin --rotate");
@@ -75,24 +71,8 @@ int admin(const TokenOptions& options) {
   const std::string answer = remote.post("/admin/token/rotate", {});
   if (options.remote.json) return print(answer + '\n');
   return print_secret(
-      text_of(parse_answer(answer), "token"),
+      parse_answer(answer).text("token"),
       "the old token is void and everybody is signed out; the server keeps this one in its admin.token");
-}
-
-}  // namespace
-
-int token(const TokenOptions& options) {
-  switch (options.action) {
-    case TokenOptions::Action::list:
-      return list(options);
-    case TokenOptions::Action::create:
-      return create(options);
-    case TokenOptions::Action::revoke:
-      return revoke(options);
-    case TokenOptions::Action::admin:
-      return admin(options);
-  }
-  return kExitFailed;
 }
 
 std::string format_tokens(const Json& list, Time now, Colours colours) {
@@ -100,14 +80,14 @@ std::string format_tokens(const Json& list, Time now, Colours colours) {
   if (!all || all->empty()) return "There is none: restante invite makes a line for an agent to paste.\n";
   std::vector<TableRow> rows;
   for (const Json& one : *all) {
-    const std::string used = text_of(one, "last_used_at");
-    rows.push_back({{text_of(one, "prefix") + "…"},
-                    {text_of(one, "kind")},
-                    {text_of(one, "label")},
-                    {format_ago(text_of(one, "created_at"), now)},
+    const std::string used = one.text("last_used_at");
+    rows.push_back({{one.text("prefix") + "…"},
+                    {one.text("kind")},
+                    {one.text("label")},
+                    {format_ago(one.text("created_at"), now)},
                     {used.empty() ? "never" : format_ago(used, now), used.empty() ? Paint::faint : Paint::plain},
                     state_cell(one, now),
-                    {text_of(one, "id")}});
+                    {one.text("id")}});
   }
   return format_table({"TOKEN", "KIND", "LABEL", "CREATED", "LAST USED", "STATE", "ID"}, rows, colours);
 }
@@ -117,11 +97,10 @@ std::string pick_token(const Json& list, const std::string& id_or_prefix) {
   if (prefix.ends_with("…")) prefix.remove_suffix(std::string_view("…").size());
   std::string found;
   for (const Json& one : list.if_array() ? *list.if_array() : Json::Array()) {
-    if (prefix.size() != kPrefixSize || text_of(one, "prefix") != prefix || !text_of(one, "revoked_at").empty())
-      continue;
+    if (prefix.size() != kPrefixSize || one.text("prefix") != prefix || !one.text("revoked_at").empty()) continue;
     if (!found.empty())
       throw CommandFailed(kExitFailed, "several tokens begin so: give the id that restante token list shows");
-    found = text_of(one, "id");
+    found = one.text("id");
   }
   // The error does not repeat the argument: a person may have pasted a whole token, and the output may be logged.
   if (found.empty())

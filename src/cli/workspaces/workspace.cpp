@@ -1,31 +1,23 @@
-#include "cli/workspaces/workspace.h"
-
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "base/json_writer.h"
+#include "cli/format.h"
+#include "cli/remote/remote.h"
 #include "cli/terminal/failed.h"
 #include "cli/terminal/terminal.h"
-#include "cli/workspaces/invite.h"
 #include "server/config/nearest.h"
 #include "server/config/values.h"
 
 namespace restante::cli {
 namespace {
 
-constexpr std::array<std::string_view, 6> kKeys = {"name", "role", "parent_id", "delivery_mode", "url", "agent_card"};
-
-Time now() { return SystemClock().now(); }
-Colours colours() { return colourful(STDOUT_FILENO) ? Colours::on : Colours::off; }
 std::string path_of(WorkspaceId id) { return "/workspaces/" + id.text(); }
 
 Cell status_cell(const Json& workspace) {
-  const std::string status = text_of(workspace, "status");
+  const std::string status = workspace.text("status");
   if (status == "online") return {status, Paint::good};
   if (status == "degraded") return {status, Paint::warn};
   if (status == "offline") return {status, Paint::bad};
@@ -34,7 +26,7 @@ Cell status_cell(const Json& workspace) {
 
 // The later of heartbeat and poll. Times of the server sort as text.
 std::string last_seen(const Json& workspace) {
-  return std::max(text_of(workspace, "last_heartbeat_at"), text_of(workspace, "last_poll_at"));
+  return std::max(workspace.text("last_heartbeat_at"), workspace.text("last_poll_at"));
 }
 
 std::string number_text(const Json& object, std::string_view key) {
@@ -44,75 +36,25 @@ std::string number_text(const Json& object, std::string_view key) {
 
 // How an agent in poll mode listens, so that a person sees whether it would receive a message.
 Cell listening_cell(const Json& workspace) {
-  if (text_of(workspace, "delivery_mode") != "poll") return {};
-  const std::string silence = text_of(workspace, "silence");
+  if (workspace.text("delivery_mode") != "poll") return {};
+  const std::string silence = workspace.text("silence");
   if (!silence.empty()) return {silence, silence == "never polled" ? Paint::faint : Paint::warn};
-  const Json* now = workspace.find("listening");
-  const bool held = now && now->if_boolean() && *now->if_boolean();
   const Json* gap = workspace.find("usual_poll_gap_seconds");
   const auto seconds = gap ? gap->real() : std::nullopt;
   // An agent that holds one long poll after the other has only a moment between two of them.
-  if (held || (seconds && *seconds < 1)) return {"now", Paint::good};
+  if (workspace.flag("listening") || (seconds && *seconds < 1)) return {"now", Paint::good};
   if (!seconds) return {};
   return {*seconds < 120 ? fmt::format("every {:.0f} s", *seconds) : fmt::format("every {:.0f} min", *seconds / 60)};
 }
 
-int print_answer(const std::string& body) { return print(body + '\n'); }
-
-int create(const WorkspaceOptions& options) {
-  Remote remote(options.remote);
-  JsonWriter body;
-  body.begin_object();
-  body.member("name", options.name);
-  if (!options.role.empty()) body.member("role", options.role);
-  if (!options.parent.empty()) body.member("parent_id", remote.find_workspace(options.parent).text());
-  if (!options.push_url.empty()) body.member("url", options.push_url);
-  body.end_object();
-  const std::string answer = remote.post("/workspaces", body.take());
-  if (options.remote.json) return print_answer(answer);
-  return print(format_created(parse_answer(answer), now()));
-}
-
-int list(const WorkspaceOptions& options) {
-  Remote remote(options.remote);
-  const std::string answer = remote.get("/workspaces");
-  if (options.remote.json) return print_answer(answer);
-  return print(format_workspaces(parse_answer(answer), now(), colours()));
-}
-
-int show(const WorkspaceOptions& options) {
-  Remote remote(options.remote);
-  const std::string answer = remote.get(path_of(remote.find_workspace(options.workspace)));
-  if (options.remote.json) return print_answer(answer);
-  return print(format_workspace(parse_answer(answer), now(), colours()));
-}
-
-int remove(const WorkspaceOptions& options) {
-  Remote remote(options.remote);
-  const std::string path = path_of(remote.find_workspace(options.workspace));
-  const std::string name = in_quotes(text_of(parse_answer(remote.get(path)), "name"));
-  if (!confirmed(fmt::format("Remove {} and revoke all its tokens? Messages and files stay until their time.", name)))
-    return print("Nothing was removed.\n");
-  const std::string answer = remote.remove(path);
-  return options.remote.json ? print_answer(answer) : print(fmt::format("Removed {}; its tokens are revoked.\n", name));
-}
-
-int set(const WorkspaceOptions& options) {
-  std::string body = patch_body(options.changes);
-  Remote remote(options.remote);
-  const WorkspaceId id = remote.find_workspace(options.workspace);
-  const std::string answer = remote.patch(path_of(id), std::move(body));
-  if (options.remote.json) return print_answer(answer);
-  return print(format_workspace(parse_answer(remote.get(path_of(id))), now(), colours()));
-}
+std::string format_now(const Json& workspace) { return format_workspace(workspace, SystemClock().now(), colours()); }
 
 void write_change(JsonWriter& out, const std::string& key, const std::string& value) {
   if (key == "agent_card") {
     const auto card = parse_json(value.empty() ? "{}" : value);
     if (card.has_error() || !card->if_object())
       throw CommandFailed(kExitUsage, "agent_card must be a JSON object, for example agent_card='{\"name\":\"x\"}'");
-    out.key(key);
-    out.raw(card->dump());
+    out.raw_member(key, card->dump());
   } else {
     out.member(key, value);
   }
@@ -120,20 +62,44 @@ void write_change(JsonWriter& out, const std::string& key, const std::string& va
 
 }  // namespace
 
-int workspace(const WorkspaceOptions& options) {
-  switch (options.action) {
-    case WorkspaceOptions::Action::create:
-      return create(options);
-    case WorkspaceOptions::Action::list:
-      return list(options);
-    case WorkspaceOptions::Action::show:
-      return show(options);
-    case WorkspaceOptions::Action::remove:
-      return remove(options);
-    case WorkspaceOptions::Action::set:
-      return set(options);
-  }
-  return kExitFailed;
+int create_workspace(const WorkspaceOptions& options) {
+  Remote remote(options.remote);
+  const std::string body = json_object([&](JsonWriter& out) {
+    out.member("name", options.name);
+    out.member_if("role", options.role);
+    if (!options.parent.empty()) out.member("parent_id", remote.find_workspace(options.parent).text());
+    out.member_if("url", options.push_url);
+  });
+  return print_answer(options.remote, remote.post("/workspaces", body),
+                      [](const Json& created) { return format_created(created, SystemClock().now()); });
+}
+
+int list_workspaces(const WorkspaceOptions& options) {
+  return print_answer(options.remote, Remote(options.remote).get("/workspaces"),
+                      [](const Json& list) { return format_workspaces(list, SystemClock().now(), colours()); });
+}
+
+int show_workspace(const WorkspaceOptions& options) {
+  Remote remote(options.remote);
+  return print_answer(options.remote, remote.get(path_of(remote.find_workspace(options.workspace))), format_now);
+}
+
+int remove_workspace(const WorkspaceOptions& options) {
+  Remote remote(options.remote);
+  const std::string path = path_of(remote.find_workspace(options.workspace));
+  const std::string name = in_quotes(parse_answer(remote.get(path)).text("name"));
+  if (!confirmed(fmt::format("Remove {} and revoke all its tokens? Messages and files stay until their time.", name)))
+    return print("Nothing was removed.\n");
+  const std::string answer = remote.remove(path);
+  return print(options.remote.json ? answer + '\n' : fmt::format("Removed {}; its tokens are revoked.\n", name));
+}
+
+int set_workspace(const WorkspaceOptions& options) {
+  std::string body = patch_body(options.changes);
+  Remote remote(options.remote);
+  const std::string path = path_of(remote.find_workspace(options.workspace));
+  const std::string answer = remote.patch(path, std::move(body));
+  return print(options.remote.json ? answer + '\n' : format_now(parse_answer(remote.get(path))));
 }
 
 std::string format_workspaces(const Json& list, Time now, Colours colours) {
@@ -142,30 +108,30 @@ std::string format_workspaces(const Json& list, Time now, Colours colours) {
   std::vector<TableRow> rows;
   for (const Json& one : *all) {
     const std::string seen = last_seen(one);
-    rows.push_back({{text_of(one, "name")},
+    rows.push_back({{one.text("name")},
                     status_cell(one),
-                    {text_of(one, "delivery_mode")},
+                    {one.text("delivery_mode")},
                     {seen.empty() ? "never" : format_ago(seen, now), seen.empty() ? Paint::faint : Paint::plain},
                     listening_cell(one),
-                    {text_of(one, "id")}});
+                    {one.text("id")}});
   }
   return format_table({"NAME", "STATUS", "MODE", "LAST SEEN", "LISTENS", "ID"}, rows, colours);
 }
 
 std::string format_workspace(const Json& one, Time now, Colours colours) {
-  const auto ago = [&](std::string_view key) { return Cell{format_ago(text_of(one, key), now)}; };
+  const auto ago = [&](std::string_view key) { return Cell{format_ago(one.text(key), now)}; };
   const Json* card = one.find("agent_card");
-  return format_facts({{"Name", {text_of(one, "name")}},
-                       {"Id", {text_of(one, "id")}},
+  return format_facts({{"Name", {one.text("name")}},
+                       {"Id", {one.text("id")}},
                        {"Status", status_cell(one)},
-                       {"Role", {text_of(one, "role")}},
-                       {"Parent", {text_of(one, "parent_id")}},
-                       {"Mode", {text_of(one, "delivery_mode")}},
-                       {"Url", {text_of(one, "url")}},
+                       {"Role", {one.text("role")}},
+                       {"Parent", {one.text("parent_id")}},
+                       {"Mode", {one.text("delivery_mode")}},
+                       {"Url", {one.text("url")}},
                        {"Last heartbeat", ago("last_heartbeat_at")},
                        {"Last poll", ago("last_poll_at")},
                        {"Listens", listening_cell(one)},
-                       {"Task", {text_of(one, "current_task")}},
+                       {"Task", {one.text("current_task")}},
                        {"Active tasks", {number_text(one, "active_tasks")}},
                        {"Error rate", {number_text(one, "last_error_rate")}},
                        {"Agent card", {card && card->if_object() ? card->dump() : std::string()}},
@@ -175,21 +141,20 @@ std::string format_workspace(const Json& one, Time now, Colours colours) {
 
 std::string format_created(const Json& created, Time now) {
   const Json* connection = created.find("connection");
-  const Json none;
-  const Json& line = connection ? *connection : none;
+  const Json line = connection ? *connection : Json();
   return fmt::format(
       "Created {}: {}\n\n"
       "Paste this on the agent's machine; it works once and expires {}:\n\n"
       "{}",
-      in_quotes(text_of(created, "name")), text_of(created, "id"), format_ago(text_of(line, "expires_at"), now),
-      lines_to_paste(text_of(line, "connect_command"), text_of(line, "install_command")));
+      in_quotes(created.text("name")), created.text("id"), format_ago(line.text("expires_at"), now),
+      lines_to_paste(line.text("connect_command"), line.text("install_command")));
 }
 
 std::string patch_body(const std::vector<std::string>& changes) {
-  const std::vector<std::string> known(kKeys.begin(), kKeys.end());
+  const std::vector<std::string> known = {"name", "role", "parent_id", "delivery_mode", "url", "agent_card"};
   JsonWriter out;
-  out.begin_object();
   std::vector<std::string> seen;
+  out.begin_object();
   for (const std::string& change : changes) {
     const auto equals = change.find('=');
     const std::string key = change.substr(0, equals);
