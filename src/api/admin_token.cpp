@@ -1,4 +1,4 @@
-#include "api/admin_token.h"
+#include "api/handlers.h"
 
 #include "api/answers.h"
 

@@ -1,4 +1,4 @@
-#include "api/chat_history.h"
+#include "api/handlers.h"
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 
 #include "api/answers.h"
 #include "api/delegation_rows.h"
-#include "api/delegations.h"
+#include "api/handlers.h"
 #include "base/text.h"
 #include "model/errors.h"
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "api/answers.h"
-#include "api/context.h"
+#include "api/handlers.h"
 #include "model/errors.h"
 
 namespace restante::api {

@@ -1,4 +1,4 @@
-#include "api/events.h"
+#include "api/handlers.h"
 
 #include "api/answers.h"
 

@@ -1,4 +1,4 @@
-#include "api/health.h"
+#include "api/handlers.h"
 
 #include "base/json_writer.h"
 

@@ -1,4 +1,4 @@
-#include "api/inbox.h"
+#include "api/handlers.h"
 
 #include <algorithm>
 

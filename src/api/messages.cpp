@@ -1,6 +1,7 @@
 #include "api/messages.h"
 
 #include "api/answers.h"
+#include "api/handlers.h"
 #include "api/idempotency.h"
 #include "api/outgoing.h"
 #include "api/push.h"

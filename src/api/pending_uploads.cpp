@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "api/answers.h"
+#include "api/handlers.h"
 #include "base/text.h"
 #include "http/ranges.h"
 #include "model/errors.h"

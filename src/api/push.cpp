@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "api/answers.h"
+#include "api/handlers.h"
 #include "api/messages.h"
 #include "base/text.h"
 #include "model/errors.h"

@@ -1,4 +1,4 @@
-#include "api/registry.h"
+#include "api/handlers.h"
 
 #include "api/answers.h"
 #include "api/push.h"

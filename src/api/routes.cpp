@@ -1,28 +1,9 @@
 #include "api/routes.h"
 
-#include "api/admin_token.h"
-#include "api/admin_uploads.h"
 #include "api/answers.h"
-#include "api/blob_check.h"
-#include "api/blob_moves.h"
-#include "api/chat_history.h"
-#include "api/delegations.h"
-#include "api/download.h"
-#include "api/events.h"
 #include "api/guards.h"
-#include "api/health.h"
-#include "api/inbox.h"
-#include "api/liveness.h"
-#include "api/messages.h"
+#include "api/handlers.h"
 #include "api/page.h"
-#include "api/pending_uploads.h"
-#include "api/push.h"
-#include "api/registry.h"
-#include "api/series.h"
-#include "api/session.h"
-#include "api/tokens.h"
-#include "api/uploads.h"
-#include "api/workspaces.h"
 #include "model/errors.h"
 
 namespace restante::api {
@@ -31,8 +12,6 @@ namespace {
 using http::Body;
 using http::Method;
 using http::Run;
-using Handler = http::Response (*)(const Context&, http::Request&);
-using Receiver = http::BodyHandling (*)(const Context&, http::Request&);
 
 struct Row {
   Method method;
@@ -40,7 +19,7 @@ struct Row {
   Guard guard;
   Body body;
   Run run;
-  Handler handler;
+  Handler* handler;
 };
 
 // `agent` for routes that only the agent uses, `member` for those that its people use as well.
@@ -119,7 +98,7 @@ struct StreamRow {
   Method method;
   const char* path;
   Guard guard;
-  Receiver receiver;
+  Receiver* receiver;
 };
 
 constexpr StreamRow kStreams[] = {

@@ -1,4 +1,4 @@
-#include "api/tokens.h"
+#include "api/handlers.h"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,7 @@
 #include "api/uploads.h"
 
 #include "api/answers.h"
+#include "api/handlers.h"
 #include "api/upload_push.h"
 #include "model/errors.h"
 

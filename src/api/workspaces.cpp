@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "api/answers.h"
+#include "api/handlers.h"
 #include "api/idempotency.h"
 #include "api/push.h"
 #include "model/errors.h"
