@@ -23,10 +23,6 @@ struct ListRequest {
   UploadFilter filter;
 };
 
-Error bad_parameter(std::string_view name, std::string sentence) {
-  return Error(errors::bad_parameter, {{"field", std::string(name)}}).with_sentence(std::move(sentence));
-}
-
 Result<void> read_state(const http::Request& request, ListRequest& wanted) {
   wanted.state = request.query_param("state").value_or("waiting");
   if (wanted.state == "all") {
@@ -35,32 +31,24 @@ Result<void> read_state(const http::Request& request, ListRequest& wanted) {
   }
   const auto group = parse_upload_group(wanted.state);
   if (!group) {
-    const std::string allowed = "waiting, never_fetched, fetched, failed, acked, expired, outgoing, damaged, all";
-    return Error(errors::bad_parameter, {{"field", std::string("state")}, {"allowed", allowed}})
-        .with_sentence("state must be one of " + allowed);
+    return not_one_of(errors::bad_parameter, "state",
+                      "waiting, never_fetched, fetched, failed, acked, expired, outgoing, damaged, all");
   }
   wanted.groups.push_back(*group);
   return {};
 }
 
-Result<std::optional<WorkspaceId>> workspace_of(const http::Request& request) {
-  const auto text = request.query_param("workspace");
-  if (!text) return std::optional<WorkspaceId>();
-  const auto id = WorkspaceId::parse(*text);
-  if (!id) return bad_id("workspace");
-  return id;
-}
-
 Result<ListRequest> parse_list_request(const http::Request& request) {
   ListRequest wanted;
   if (const auto state = read_state(request, wanted); !state) return state.error();
-  const auto workspace = workspace_of(request);
+  const auto workspace = id_parameter<WorkspaceId>(request, "workspace");
   if (!workspace) return workspace.error();
   wanted.filter.workspace = *workspace;
-  if (const auto text = request.query_param("after")) {
-    wanted.filter.after = FileId::parse(*text);
-    if (!wanted.filter.after) return bad_id("after");
-    if (wanted.groups.size() > 1) return bad_parameter("after", "page through one state at a time, not through all");
+  const auto after = id_parameter<FileId>(request, "after");
+  if (!after) return after.error();
+  wanted.filter.after = *after;
+  if (*after && wanted.groups.size() > 1) {
+    return bad_parameter("after", "page through one state at a time, not through all");
   }
   const auto limit = parse_signed(request.query_param("limit").value_or("")).value_or(100);
   wanted.filter.limit = static_cast<int>(std::clamp<std::int64_t>(limit, 1, kMostRows));
@@ -142,7 +130,7 @@ http::Response list_all_uploads(const Context& context, http::Request& request) 
 }
 
 http::Response upload_figures(const Context& context, http::Request& request) {
-  const auto only = workspace_of(request);
+  const auto only = id_parameter<WorkspaceId>(request, "workspace");
   if (!only) return answer(only.error());
   const AllUploadStats stats = context.uploads.stats();
   const Time now = context.clock.now();

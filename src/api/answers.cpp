@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "base/text.h"
 #include "http/media_type.h"
 #include "model/errors.h"
@@ -43,11 +45,6 @@ int status_of(ErrorClass error_class) {
       return 507;
   }
   return 500;
-}
-
-Error bad_field(std::string_view name, std::string_view wanted) {
-  return Error(errors::bad_field, {{"field", std::string(name)}})
-      .with_sentence(std::string(name) + " must be " + std::string(wanted));
 }
 
 // Also protects against forms of other pages: a browser cannot send this type across origins without a preflight
@@ -104,29 +101,98 @@ Result<Json> heartbeat_body(const http::Request& request) {
   return parsed && parsed->if_object() ? std::move(*parsed) : Json::object();
 }
 
-Result<std::optional<std::string>> text_field(const Json& object, std::string_view name) {
-  const Json* member = object.find(name);
-  if (!member || member->is_null()) return std::optional<std::string>();
-  if (!member->if_string()) return bad_field(name, "a text");
-  return std::optional<std::string>(*member->if_string());
+Error bad_field(std::string_view name, std::string sentence) {
+  return Error(errors::bad_field, {{"field", std::string(name)}}).with_sentence(std::move(sentence));
 }
 
-Result<std::string> required_text(const Json& object, std::string_view name) {
-  const auto text = text_field(object, name);
-  if (!text) return text.error();
-  if (!*text || (*text)->empty()) return bad_field(name, "a text that is not empty");
-  return **text;
-}
-
-Result<std::optional<std::int64_t>> whole_field(const Json& object, std::string_view name) {
-  const Json* member = object.find(name);
-  if (!member || member->is_null()) return std::optional<std::int64_t>();
-  const auto number = member->integer();
-  if (!number) return bad_field(name, "a whole number");
-  return number;
+Error bad_parameter(std::string_view name, std::string sentence) {
+  return Error(errors::bad_parameter, {{"field", std::string(name)}}).with_sentence(std::move(sentence));
 }
 
 Error bad_id(std::string_view name) { return Error(errors::bad_id, {{"field", std::string(name)}}); }
+
+Error not_one_of(const ErrorKind& kind, std::string_view name, std::string allowed) {
+  std::string sentence = fmt::format("{} must be one of {}", name, allowed);
+  return Error(kind, {{"field", std::string(name)}, {"allowed", std::move(allowed)}})
+      .with_sentence(std::move(sentence));
+}
+
+void Fields::fail(Error error) {
+  if (!error_) error_ = std::move(error);
+}
+
+const Json* Fields::find(std::string_view name) const {
+  const Json* member = body_.find(name);
+  return member && !member->is_null() ? member : nullptr;
+}
+
+std::optional<std::string> Fields::text(std::string_view name) {
+  const Json* member = find(name);
+  if (!member) return std::nullopt;
+  if (member->if_string()) return *member->if_string();
+  fail(bad_field(name, fmt::format("{} must be a text", name)));
+  return std::nullopt;
+}
+
+std::string Fields::required_text(std::string_view name) {
+  std::string text = this->text(name).value_or("");
+  if (text.empty()) fail(bad_field(name, fmt::format("{} must be a text that is not empty", name)));
+  return text;
+}
+
+std::string Fields::filled_text(std::string_view name) {
+  const auto text = this->text(name);
+  if (text && text->empty()) fail(bad_field(name, fmt::format("{} must not be empty", name)));
+  return text.value_or("");
+}
+
+std::optional<std::int64_t> Fields::whole(std::string_view name) {
+  const Json* member = find(name);
+  const auto number = member ? member->integer() : std::nullopt;
+  if (member && !number) fail(bad_field(name, fmt::format("{} must be a whole number", name)));
+  return number;
+}
+
+std::optional<double> Fields::real(std::string_view name) {
+  const Json* member = find(name);
+  const auto number = member ? member->real() : std::nullopt;
+  if (member && !number) fail(bad_field(name, fmt::format("{} must be a number", name)));
+  return number;
+}
+
+bool Fields::flag(std::string_view name) {
+  const Json* member = find(name);
+  if (member && !member->if_boolean()) fail(bad_field(name, fmt::format("{} is true or false", name)));
+  return member && member->if_boolean() && *member->if_boolean();
+}
+
+std::optional<Time> Fields::time(std::string_view name) {
+  const auto text = this->text(name);
+  const auto time = text ? parse_time(*text) : std::nullopt;
+  if (text && !time) fail(bad_field(name, fmt::format("{} must be a time of RFC 3339", name)));
+  return time;
+}
+
+std::optional<std::string> Fields::object(std::string_view name) {
+  const Json* member = find(name);
+  if (!member) return std::nullopt;
+  if (!member->if_object()) fail(bad_field(name, fmt::format("{} must be an object", name)));
+  return member->dump();
+}
+
+std::optional<WorkspaceId> Fields::workspace(std::string_view name) {
+  const std::string text = this->text(name).value_or("");
+  const auto id = WorkspaceId::parse(text);
+  if (!text.empty() && !id) fail(bad_id(name));
+  return id;
+}
+
+std::optional<DeliveryMode> Fields::mode() {
+  const std::string text = this->text("delivery_mode").value_or("");
+  const auto mode = parse_delivery_mode(text);
+  if (!text.empty() && !mode) fail(bad_field("delivery_mode", "delivery_mode must be push or poll"));
+  return mode;
+}
 
 const Principal& caller(const http::Request& request) { return std::any_cast<const Principal&>(request.caller); }
 

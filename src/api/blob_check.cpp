@@ -3,7 +3,6 @@
 #include <map>
 
 #include "api/answers.h"
-#include "model/errors.h"
 
 namespace restante::api {
 namespace {
@@ -63,10 +62,9 @@ std::string written(const Context& context, const desk::BlobCheckReport& report)
 Result<bool> wants_fix(const http::Request& request) {
   const auto body = json_body(request, BodyMay::be_absent);
   if (!body) return body.error();
-  const Json* fix = body->find("fix");
-  if (!fix || fix->is_null()) return false;
-  if (!fix->if_boolean()) return Error(errors::bad_field, {{"field", "fix"}}).with_sentence("fix is true or false");
-  return *fix->if_boolean();
+  Fields fields(*body);
+  const bool fix = fields.flag("fix");
+  return fields.result(fix);
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "api/handlers.h"
 
 #include "api/answers.h"
-#include "model/errors.h"
 
 namespace restante::api {
 namespace {
@@ -84,10 +83,6 @@ http::Response status(const Context& context) {
   return http::json(200, out.take());
 }
 
-Error bad(std::string_view name, std::string sentence) {
-  return Error(errors::bad_field, {{"field", std::string(name)}}).with_sentence(std::move(sentence));
-}
-
 }  // namespace
 
 http::Response read_blobs(const Context& context, http::Request&) { return status(context); }
@@ -95,14 +90,13 @@ http::Response read_blobs(const Context& context, http::Request&) { return statu
 http::Response begin_blob_move(const Context& context, http::Request& request) {
   const auto body = json_body(request, BodyMay::not_be_absent);
   if (!body) return answer(body.error());
-  const auto to = required_text(*body, "to");
-  if (!to) return answer(to.error());
-  const auto place = parse_place(*to);
-  if (!place) return answer(bad("to", "to must be dir, inline or s3"));
-  const auto rate = whole_field(*body, "rate");
-  if (!rate) return answer(rate.error());
-  if (rate->value_or(0) < 0) return answer(bad("rate", "rate must be bytes a second; 0 is no limit"));
-  const auto begun = context.blob_moves->begin(*place, *rate);
+  Fields fields(*body);
+  const auto place = parse_place(fields.required_text("to"));
+  if (!place) fields.fail(bad_field("to", "to must be dir, inline or s3"));
+  const auto rate = fields.whole("rate");
+  if (rate.value_or(0) < 0) fields.fail(bad_field("rate", "rate must be bytes a second; 0 is no limit"));
+  if (fields.error()) return answer(*fields.error());
+  const auto begun = context.blob_moves->begin(*place, rate);
   return begun ? status(context) : answer(begun.error());
 }
 

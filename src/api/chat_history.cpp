@@ -4,7 +4,6 @@
 
 #include "api/answers.h"
 #include "base/text.h"
-#include "model/errors.h"
 
 namespace restante::api {
 namespace {
@@ -25,18 +24,14 @@ void write_message(JsonWriter& out, const desk::ChatMessage& message) {
 }  // namespace
 
 http::Response chat_history(const Context& context, http::Request& request) {
-  const auto id = id_param<WorkspaceId>(request, "id");
-  if (!id) return answer(id.error());
   std::optional<Time> before;
   if (const auto text = request.query_param("before_ts")) {
     before = parse_time(*text);
-    if (!before) {
-      return answer(Error(errors::bad_parameter, {{"field", std::string("before_ts")}})
-                        .with_sentence("before_ts must be an RFC 3339 time"));
-    }
+    if (!before) return answer(bad_parameter("before_ts", "before_ts must be an RFC 3339 time"));
   }
   const auto limit = parse_clamped(request.query_param("limit").value_or("")).value_or(0);
-  const auto page = context.chat_history.read(*id, static_cast<int>(std::clamp<std::int64_t>(limit, 0, 1'000)), before);
+  const auto page = context.chat_history.read(workspace_in(request),
+                                              static_cast<int>(std::clamp<std::int64_t>(limit, 0, 1'000)), before);
   if (!page) return answer(page.error());
   JsonWriter out;
   out.begin_object();

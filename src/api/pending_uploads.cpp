@@ -13,19 +13,6 @@
 namespace restante::api {
 namespace {
 
-struct PendingPath {
-  WorkspaceId workspace;
-  FileId file;
-};
-
-Result<PendingPath> pending_path(const http::Request& request) {
-  const auto workspace = id_param<WorkspaceId>(request, "id");
-  if (!workspace) return workspace.error();
-  const auto file = id_param<FileId>(request, "fid");
-  if (!file) return file.error();
-  return PendingPath{*workspace, *file};
-}
-
 // A browser that opens an uploaded file must neither render nor run it.
 void add_content_headers(http::Response& response, const Upload& upload, std::string_view etag) {
   const std::string_view type =
@@ -120,9 +107,9 @@ Result<std::string> reason_of(const http::Request& request) {
     if (!parsed || !parsed->if_object()) return std::string();
     body = std::move(*parsed);
   }
-  const auto reason = text_field(*body, "reason");
-  if (!reason) return reason.error();
-  return reason->value_or("");
+  Fields fields(*body);
+  const auto reason = fields.text("reason");
+  return fields.result(reason.value_or(""));
 }
 
 // Whether recall_pending would succeed for this principal.
@@ -153,16 +140,11 @@ void write_upload(JsonWriter& out, const Upload& upload, UploadState state) {
 }
 
 http::Response list_pending(const Context& context, http::Request& request) {
-  const auto id = id_param<WorkspaceId>(request, "id");
-  if (!id) return answer(id.error());
-  std::optional<FileId> after;
-  if (const auto text = request.query_param("after")) {
-    after = FileId::parse(*text);
-    if (!after) return answer(bad_id("after"));
-  }
+  const auto after = id_parameter<FileId>(request, "after");
+  if (!after) return answer(after.error());
   const auto limit = parse_signed(request.query_param("limit").value_or("")).value_or(100);
-  const auto rows =
-      context.uploads.waiting(caller(request), *id, after, static_cast<int>(std::clamp<std::int64_t>(limit, 1, 500)));
+  const auto rows = context.uploads.waiting(caller(request), workspace_in(request), *after,
+                                            static_cast<int>(std::clamp<std::int64_t>(limit, 1, 500)));
   const Time now = context.clock.now();
   JsonWriter out;
   out.begin_array();
@@ -178,9 +160,7 @@ http::Response list_pending(const Context& context, http::Request& request) {
 }
 
 http::Response read_pending(const Context& context, http::Request& request) {
-  const auto path = pending_path(request);
-  if (!path) return answer(path.error());
-  const auto upload_status = context.uploads.find(caller(request), path->workspace, path->file);
+  const auto upload_status = context.uploads.find(caller(request), workspace_in(request), file_in(request));
   if (!upload_status) return answer(upload_status.error());
   JsonWriter out;
   out.begin_object();
@@ -193,9 +173,7 @@ http::Response read_pending(const Context& context, http::Request& request) {
 }
 
 http::Response pending_content(const Context& context, http::Request& request) {
-  const auto path = pending_path(request);
-  if (!path) return answer(path.error());
-  auto upload = context.uploads.admit(caller(request), path->workspace, path->file);
+  auto upload = context.uploads.admit(caller(request), workspace_in(request), file_in(request));
   if (!upload) return answer(upload.error());
   ContentRequest content_request(request);
   if (!desk::Uploads::is_far(*upload)) return content_answer(context, content_request, std::move(*upload));
@@ -205,28 +183,23 @@ http::Response pending_content(const Context& context, http::Request& request) {
 }
 
 http::Response ack_pending(const Context& context, http::Request& request) {
-  const auto path = pending_path(request);
-  if (!path) return answer(path.error());
-  return http::after(context.uploads.ack(path->workspace, path->file), [](const Result<UploadChange>& acked) {
-    return acked ? http::json(200, R"({"acked":true})") : answer(acked.error());
-  });
+  return http::after(context.uploads.ack(workspace_in(request), file_in(request)),
+                     [](const Result<UploadChange>& acked) {
+                       return acked ? http::json(200, R"({"acked":true})") : answer(acked.error());
+                     });
 }
 
 http::Response fail_pending(const Context& context, http::Request& request) {
-  const auto path = pending_path(request);
-  if (!path) return answer(path.error());
   auto reason = reason_of(request);
   if (!reason) return answer(reason.error());
-  auto commit = context.uploads.fail(path->workspace, path->file, std::move(*reason));
+  auto commit = context.uploads.fail(workspace_in(request), file_in(request), std::move(*reason));
   return http::after(std::move(commit), [](const Result<UploadChange>& failed) {
     return failed ? http::json(200, R"({"failed":true})") : answer(failed.error());
   });
 }
 
 http::Response recall_pending(const Context& context, http::Request& request) {
-  const auto path = pending_path(request);
-  if (!path) return answer(path.error());
-  auto commit = context.uploads.recall(caller(request), path->workspace, path->file);
+  auto commit = context.uploads.recall(caller(request), workspace_in(request), file_in(request));
   return http::after(std::move(commit), [](const Result<UploadChange>& recalled) {
     return recalled ? http::json(200, R"({"recalled":true})") : answer(recalled.error());
   });

@@ -151,16 +151,15 @@ http::Response push_message(const Context& context, const IdempotentRequest& ide
 }
 
 http::Response rotate_inbound_secret(const Context& context, http::Request& request) {
-  const auto id = id_param<WorkspaceId>(request, "id");
-  if (!id) return answer(id.error());
-  const auto workspace = context.workspaces.find(*id);
+  const WorkspaceId id = workspace_in(request);
+  const auto workspace = context.workspaces.find(id);
   if (!workspace) return answer(workspace.error());
-  const auto secret = context.push.secrets.rotate(*id);
+  const auto secret = context.push.secrets.rotate(id);
   if (!secret) return answer(secret.error());
   JsonWriter out;
   out.begin_object();
   out.member("platform_inbound_secret", *secret);
-  out.member("workspace_id", id->text());
+  out.member("workspace_id", id.text());
   out.end_object();
   return http::json(200, out.take());
 }

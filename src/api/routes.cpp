@@ -116,6 +116,15 @@ std::optional<http::Response> admit(const Context& context, Guard guard, http::R
                     .with_sentence("the query has a percent escape that is broken or does not decode to text"));
 }
 
+// Workspaces, files and tokens are named by UUIDs; the id of a delegation is any text.
+std::optional<http::Response> refuse_bad_ids(const http::Request& request) {
+  for (const auto& [name, value] : request.path_params) {
+    const bool is_uuid = name == "id" || name == "fid" || name == "tokenId";
+    if (is_uuid && !Uuid::parse(value)) return answer(bad_id(name));
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 void add_routes(http::Router& router, const Context& context) {
@@ -123,7 +132,10 @@ void add_routes(http::Router& router, const Context& context) {
     http::Route route{row.method, row.path, row.body, row.run, {}, {}, {}, 0, http::faults::body_cut};
     if (row.guard != anyone)
       route.admit = [&context, guard = row.guard](http::Request& r) { return admit(context, guard, r); };
-    route.handle = [&context, handler = row.handler](http::Request& r) { return handler(context, r); };
+    route.handle = [&context, handler = row.handler](http::Request& r) {
+      auto refused = refuse_bad_ids(r);
+      return refused ? std::move(*refused) : handler(context, r);
+    };
     if (row.handler == update_delegation) route.body_limit = 2 * kMaxResultBody;
     router.add(std::move(route));
   }

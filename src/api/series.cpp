@@ -4,7 +4,6 @@
 
 #include "api/answers.h"
 #include "base/text.h"
-#include "model/errors.h"
 
 namespace restante::api {
 namespace {
@@ -19,8 +18,7 @@ Result<std::optional<Time>> since_in(const http::Request& request) {
   if (!text) return std::optional<Time>();
   const auto given = parse_unsigned(*text);
   if (!given || *given > 253'402'300'799'999) {
-    return Error(errors::bad_parameter, {{"field", std::string("since")}})
-        .with_sentence("since must be milliseconds since 1970, as in time");
+    return bad_parameter("since", "since must be milliseconds since 1970, as in time");
   }
   return std::optional(Time(std::chrono::milliseconds(*given + 1)) - std::chrono::microseconds(1));
 }

@@ -47,9 +47,10 @@ http::Response sign_in(const Context& context, http::Request& request) {
   if (!cookie_can_be_secure(request)) return answer(errors::sign_in_needs_tls);
   const auto body = json_body(request, BodyMay::not_be_absent);
   if (!body) return answer(body.error());
-  const auto secret = required_text(*body, "token");
-  if (!secret) return answer(secret.error());
-  const auto session = context.principals.open_session(trim(*secret));
+  Fields fields(*body);
+  const std::string secret = fields.required_text("token");
+  if (fields.error()) return answer(*fields.error());
+  const auto session = context.principals.open_session(trim(secret));
   if (!session) {
     const bool unknown = session.error().is(errors::invalid_token);
     return answer(unknown ? invalid_token(context, request) : session.error());

@@ -13,27 +13,25 @@ Result<UploadDirection> direction_of(const http::Request& request) {
   if (!text) return UploadDirection::in;
   const auto direction = parse_upload_direction(*text);
   if (direction) return *direction;
-  return Error(errors::bad_parameter, {{"field", std::string("direction")}})
-      .with_sentence("direction must be in or out");
+  return bad_parameter("direction", "direction must be in or out");
 }
 
 }  // namespace
 
 http::BodyHandling receive_uploads(const Context& context, http::Request& request) {
-  const auto id = id_param<WorkspaceId>(request, "id");
-  if (!id) return answer(id.error());
+  const WorkspaceId id = workspace_in(request);
   const auto direction = direction_of(request);
   if (!direction) return answer(direction.error());
   if (*direction == UploadDirection::out && caller(request).role == Principal::Role::sender) {
     return answer(Error(errors::not_allowed).with_sentence("only the agent itself sends files out"));
   }
-  const auto delivery = context.workspaces.delivery(*id);
+  const auto delivery = context.workspaces.delivery(id);
   if (!delivery) return answer(delivery.error());
   if (*direction == UploadDirection::in && *delivery == DeliveryMode::push) {
-    const auto workspace = context.workspaces.find(*id);
+    const auto workspace = context.workspaces.find(id);
     return workspace ? push_upload(context, request, *workspace) : answer(workspace.error());
   }
-  return stage_uploads(context, request, *id, *direction);
+  return stage_uploads(context, request, id, *direction);
 }
 
 http::Response upload_limits(const Context& context, http::Request&) {

@@ -94,50 +94,27 @@ std::string created_body(const Workspace& workspace, const desk::Enrolment& enro
 }
 
 Result<NewWorkspace> parse_new_workspace(const Json& body) {
+  Fields fields(body);
   NewWorkspace workspace;
-  const auto name = required_text(body, "name");
-  if (!name) return name.error();
-  workspace.name = *name;
-  const auto role = text_field(body, "role");
-  if (!role) return role.error();
-  workspace.role = role->value_or("");
-  const auto parent = workspace_field(body, "parent_id");
-  if (!parent) return parent.error();
-  workspace.parent_id = *parent;
-  const auto url = text_field(body, "url");
-  if (!url) return url.error();
-  workspace.url = url->value_or("");
-  const auto mode = mode_field(body);
-  if (!mode) return mode.error();
-  workspace.delivery_mode = mode->value_or(workspace.url.empty() ? DeliveryMode::poll : DeliveryMode::push);
-  return workspace;
+  workspace.name = fields.required_text("name");
+  workspace.role = fields.text("role").value_or("");
+  workspace.parent_id = fields.workspace("parent_id");
+  workspace.url = fields.text("url").value_or("");
+  workspace.delivery_mode = fields.mode().value_or(workspace.url.empty() ? DeliveryMode::poll : DeliveryMode::push);
+  return fields.result(std::move(workspace));
 }
 
 Result<WorkspacePatch> parse_patch(const Json& body) {
+  Fields fields(body);
   WorkspacePatch patch;
-  const std::pair<std::string_view, std::optional<std::string>*> texts[] = {
-      {"name", &patch.name}, {"role", &patch.role}, {"url", &patch.url}};
-  for (const auto& [name, field] : texts) {
-    const auto text = text_field(body, name);
-    if (!text) return text.error();
-    *field = *text;
-  }
-  if (patch.name && patch.name->empty()) return required_text(body, "name").error();
-  if (const Json* card = body.find("agent_card"); card && !card->is_null()) {
-    if (!card->if_object())
-      return Error(errors::bad_field, {{"field", std::string("agent_card")}})
-          .with_sentence("agent_card must be an object");
-    patch.agent_card = card->dump();
-  }
-  if (body.find("parent_id")) {
-    const auto parent = workspace_field(body, "parent_id");
-    if (!parent) return parent.error();
-    patch.parent_id = *parent;
-  }
-  const auto mode = mode_field(body);
-  if (!mode) return mode.error();
-  patch.delivery_mode = *mode;
-  return patch;
+  patch.name = fields.text("name");
+  patch.role = fields.text("role");
+  patch.url = fields.text("url");
+  if (patch.name) fields.required_text("name");
+  patch.agent_card = fields.object("agent_card");
+  if (body.find("parent_id")) patch.parent_id = fields.workspace("parent_id");
+  patch.delivery_mode = fields.mode();
+  return fields.result(std::move(patch));
 }
 
 // Checks url and mode as they will be together, whichever of them is changed.
@@ -147,7 +124,7 @@ Result<void> check_delivery(const Context& context, WorkspaceId id, const Worksp
   const DeliveryMode mode = patch.delivery_mode.value_or(workspace->delivery_mode);
   const std::string& url = patch.url ? *patch.url : workspace->url;
   if (mode == DeliveryMode::push && url.empty()) {
-    return Error(errors::bad_field, {{"field", std::string("url")}}).with_sentence("delivery_mode push needs a url");
+    return bad_field("url", "delivery_mode push needs a url");
   }
   return check_callback(context, mode, url);
 }
@@ -157,26 +134,6 @@ Result<void> check_delivery(const Context& context, WorkspaceId id, const Worksp
 std::string platform_url(const Context& context, const http::Request& request) {
   if (!context.public_url.empty()) return context.public_url;
   return fmt::format("{}://{}", request.secure ? "https" : "http", request.host);
-}
-
-Result<std::optional<DeliveryMode>> mode_field(const Json& body) {
-  const auto text = text_field(body, "delivery_mode");
-  if (!text) return text.error();
-  if (!*text || (*text)->empty()) return std::optional<DeliveryMode>();
-  const auto mode = parse_delivery_mode(**text);
-  if (!mode)
-    return Error(errors::bad_field, {{"field", std::string("delivery_mode")}})
-        .with_sentence("delivery_mode must be push or poll");
-  return mode;
-}
-
-Result<std::optional<WorkspaceId>> workspace_field(const Json& body, std::string_view name) {
-  const auto text = text_field(body, name);
-  if (!text) return text.error();
-  if (!*text || (*text)->empty()) return std::optional<WorkspaceId>();
-  const auto id = WorkspaceId::parse(**text);
-  if (!id) return bad_id(name);
-  return id;
 }
 
 http::Response create_workspace(const Context& context, http::Request& request) {
@@ -216,9 +173,7 @@ http::Response list_workspaces(const Context& context, http::Request& request) {
 }
 
 http::Response read_workspace(const Context& context, http::Request& request) {
-  const auto id = id_param<WorkspaceId>(request, "id");
-  if (!id) return answer(id.error());
-  const auto workspace = context.workspaces.find(*id);
+  const auto workspace = context.workspaces.find(workspace_in(request));
   if (!workspace) return answer(workspace.error());
   JsonWriter out;
   out.begin_object();
@@ -228,8 +183,7 @@ http::Response read_workspace(const Context& context, http::Request& request) {
 }
 
 http::Response patch_workspace(const Context& context, http::Request& request) {
-  const auto id = id_param<WorkspaceId>(request, "id");
-  if (!id) return answer(id.error());
+  const WorkspaceId id = workspace_in(request);
   const auto body = json_body(request, BodyMay::not_be_absent);
   if (!body) return answer(body.error());
   const auto patch = parse_patch(*body);
@@ -240,19 +194,18 @@ http::Response patch_workspace(const Context& context, http::Request& request) {
         Error(errors::not_allowed).with_sentence("parent_id, delivery_mode and url are changed by the admin only"));
   }
   if (patch->url || patch->delivery_mode) {
-    if (const auto fine = check_delivery(context, *id, *patch); !fine) return answer(fine.error());
+    if (const auto fine = check_delivery(context, id, *patch); !fine) return answer(fine.error());
   }
-  const auto patched = context.workspaces.patch(*id, *patch);
+  const auto patched = context.workspaces.patch(id, *patch);
   return patched ? http::json(200, R"({"status":"updated"})") : answer(patched.error());
 }
 
 http::Response remove_workspace(const Context& context, http::Request& request) {
-  const auto id = id_param<WorkspaceId>(request, "id");
-  if (!id) return answer(id.error());
-  const auto tokens = context.workspaces.remove(*id);
+  const WorkspaceId id = workspace_in(request);
+  const auto tokens = context.workspaces.remove(id);
   if (!tokens) return answer(tokens.error());
   context.tokens.end_held_requests(*tokens);
-  context.push.callbacks.forget(*id);
+  context.push.callbacks.forget(id);
   return http::json(200, R"({"status":"removed"})");
 }
 
