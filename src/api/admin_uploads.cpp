@@ -74,15 +74,14 @@ void write_name(JsonWriter& out, const Context& context, Names& names, Workspace
     known = names.emplace(id, workspace ? workspace->name : std::string()).first;
   }
   out.member("workspace_id", id.text());
-  write_text(out, "workspace_name", known->second);
+  out.member_or_null("workspace_name", known->second);
 }
 
 void write_tally(JsonWriter& out, std::string_view name, const UploadTally& tally) {
-  out.key(name);
-  out.begin_object();
-  out.member("files", tally.files);
-  out.member("bytes", tally.bytes);
-  out.end_object();
+  out.object(name, [&] {
+    out.member("files", tally.files);
+    out.member("bytes", tally.bytes);
+  });
 }
 
 void write_figures(JsonWriter& out, const UploadStats& stats, Time now) {
@@ -96,7 +95,7 @@ void write_figures(JsonWriter& out, const UploadStats& stats, Time now) {
   write_tally(out, "expired", stats.expired);
   write_tally(out, "outgoing", stats.outgoing);
   write_tally(out, "damaged", stats.damaged);
-  write_time(out, "oldest", stats.oldest);
+  out.member_or_null("oldest", stats.oldest);
   out.key("oldest_age_seconds");
   if (!stats.oldest) return out.null();
   const auto age = std::chrono::duration_cast<std::chrono::seconds>(now - *stats.oldest);
@@ -111,67 +110,48 @@ http::Response list_all_uploads(const Context& context, http::Request& request) 
   const auto rows = rows_of(context, *wanted);
   const Time now = context.clock.now();
   Names names;
-  JsonWriter out;
-  out.begin_object();
-  out.member("count", std::ssize(rows));
-  out.member("limit", static_cast<std::int64_t>(wanted->filter.limit));
-  out.member("state", wanted->state);
-  out.key("uploads");
-  out.begin_array();
-  for (const Upload& upload : rows) {
-    out.begin_object();
-    write_name(out, context, names, upload.workspace_id);
-    write_upload(out, upload, upload.state(now));
-    out.end_object();
-  }
-  out.end_array();
-  out.end_object();
-  return http::json(200, out.take());
+  return object_answer(200, [&](JsonWriter& out) {
+    out.member("count", std::ssize(rows));
+    out.member("limit", static_cast<std::int64_t>(wanted->filter.limit));
+    out.member("state", wanted->state);
+    out.objects("uploads", rows, [&](const Upload& upload) {
+      write_name(out, context, names, upload.workspace_id);
+      write_upload(out, upload, upload.state(now));
+    });
+  });
 }
 
 http::Response upload_figures(const Context& context, http::Request& request) {
   const auto only = id_parameter<WorkspaceId>(request, "workspace");
   if (!only) return answer(only.error());
-  const AllUploadStats stats = context.uploads.stats();
+  AllUploadStats stats = context.uploads.stats();
+  if (*only) {
+    std::erase_if(stats.workspaces, [&](const auto& one) { return one.first != **only; });
+    stats.total = stats.workspaces.empty() ? UploadStats() : stats.workspaces.begin()->second;
+  }
   const Time now = context.clock.now();
-  UploadStats total = *only ? UploadStats() : stats.total;
   Names names;
   for (const Workspace& workspace : context.workspaces.list()) names.emplace(workspace.id, workspace.name);
-  JsonWriter out;
-  out.begin_object();
-  out.key("workspaces");
-  out.begin_array();
-  for (const auto& [id, figures] : stats.workspaces) {
-    if (*only && id != **only) continue;
-    if (*only) total = figures;
-    out.begin_object();
-    write_name(out, context, names, id);
-    write_figures(out, figures, now);
-    out.end_object();
-  }
-  out.end_array();
-  out.key("total");
-  out.begin_object();
-  write_figures(out, total, now);
-  out.end_object();
-  out.end_object();
-  return http::json(200, out.take());
+  return object_answer(200, [&](JsonWriter& out) {
+    out.objects("workspaces", stats.workspaces, [&](const auto& one) {
+      write_name(out, context, names, one.first);
+      write_figures(out, one.second, now);
+    });
+    out.object("total", [&] { write_figures(out, stats.total, now); });
+  });
 }
 
 http::Response sweep_now(const Context& context, http::Request&) {
   const auto report = context.sweep.run_once();
   if (!report) return answer(report.error());
-  JsonWriter out;
-  out.begin_object();
-  out.member("acked", report->acked);
-  out.member("expired", report->expired);
-  out.member("blobs_deleted", report->blobs);
-  out.member("orphans", report->orphans);
-  out.key("clock_jumped");
-  out.boolean(report->clock_jumped);
-  out.member("duration_ms", static_cast<std::int64_t>(report->took.count()));
-  out.end_object();
-  return http::json(200, out.take());
+  return object_answer(200, [&](JsonWriter& out) {
+    out.member("acked", report->acked);
+    out.member("expired", report->expired);
+    out.member("blobs_deleted", report->blobs);
+    out.member("orphans", report->orphans);
+    out.member("clock_jumped", report->clock_jumped);
+    out.member("duration_ms", static_cast<std::int64_t>(report->took.count()));
+  });
 }
 
 }  // namespace restante::api

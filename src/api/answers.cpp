@@ -1,6 +1,7 @@
 #include "api/answers.h"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -11,41 +12,11 @@
 namespace restante::api {
 namespace {
 
-int status_of(ErrorClass error_class) {
-  switch (error_class) {
-    case ErrorClass::bad_request:
-      return 400;
-    case ErrorClass::unauthenticated:
-      return 401;
-    case ErrorClass::forbidden:
-      return 403;
-    case ErrorClass::not_found:
-      return 404;
-    case ErrorClass::conflict:
-      return 409;
-    case ErrorClass::gone:
-      return 410;
-    case ErrorClass::too_large:
-      return 413;
-    case ErrorClass::unsupported_media:
-      return 415;
-    case ErrorClass::misdirected:
-      return 421;
-    case ErrorClass::unprocessable:
-      return 422;
-    case ErrorClass::too_many:
-      return 429;
-    case ErrorClass::broken:
-      return 500;
-    case ErrorClass::bad_gateway:
-      return 502;
-    case ErrorClass::unavailable:
-      return 503;
-    case ErrorClass::storage_full:
-      return 507;
-  }
-  return 500;
-}
+// By ErrorClass, in its order.
+constexpr std::array kStatuses = {400, 401, 403, 404, 409, 410, 413, 415, 421, 422, 429, 500, 502, 503, 507};
+static_assert(kStatuses.size() == static_cast<std::size_t>(ErrorClass::storage_full) + 1);
+
+int status_of(ErrorClass error_class) { return kStatuses.at(static_cast<std::size_t>(error_class)); }
 
 // Also protects against forms of other pages: a browser cannot send this type across origins without a preflight
 // request.
@@ -62,16 +33,13 @@ bool is_json(std::string_view content_type) {
 }  // namespace
 
 http::Response answer(const Error& error) {
-  JsonWriter out;
-  out.begin_object();
-  out.member("error", error.sentence());
-  out.member("code", error.code());
-  for (const Fact& fact : error.facts()) {
-    if (const auto* number = std::get_if<std::int64_t>(&fact.value)) out.member(fact.name, *number);
-    if (const auto* text = std::get_if<std::string>(&fact.value)) out.member(fact.name, *text);
-  }
-  out.end_object();
-  http::Response response = http::json(status_of(error.error_class()), out.take());
+  http::Response response = object_answer(status_of(error.error_class()), [&](JsonWriter& out) {
+    out.member("error", error.sentence());
+    out.member("code", error.code());
+    for (const Fact& fact : error.facts()) {
+      std::visit([&](const auto& value) { out.member(fact.name, value); }, fact.value);
+    }
+  });
   if (error.error_class() == ErrorClass::unauthenticated) response.headers.emplace_back("WWW-Authenticate", "Bearer");
   if (response.status == 429 || response.status == 503) {
     const auto& facts = error.facts();
@@ -195,23 +163,5 @@ std::optional<DeliveryMode> Fields::mode() {
 }
 
 const Principal& caller(const http::Request& request) { return std::any_cast<const Principal&>(request.caller); }
-
-void write_time(JsonWriter& out, std::string_view name, const std::optional<Time>& time) {
-  out.key(name);
-  if (time) {
-    out.string(format_time(*time));
-  } else {
-    out.null();
-  }
-}
-
-void write_text(JsonWriter& out, std::string_view name, std::string_view text) {
-  out.key(name);
-  if (text.empty()) {
-    out.null();
-  } else {
-    out.string(text);
-  }
-}
 
 }  // namespace restante::api

@@ -89,8 +89,17 @@ Result<std::optional<AnyId>> id_parameter(const http::Request& request, std::str
 // The principal that the route's guard stored.
 const Principal& caller(const http::Request& request);
 
-void write_time(JsonWriter& out, std::string_view name, const std::optional<Time>& time);
-// The text, or null when it is empty.
-void write_text(JsonWriter& out, std::string_view name, std::string_view text);
+// The object whose members `write(writer)` writes.
+http::Response object_answer(int status, auto&& write) { return http::json(status, json_object(write)); }
+// 200 and a list of objects; `write(writer, element)` writes the members of each.
+http::Response list_answer(const auto& range, auto&& write) {
+  JsonWriter out;
+  out.array(range, [&](const auto& element) { out.object([&] { write(out, element); }); });
+  return http::json(200, out.take());
+}
+// Makes an answer from a Result: 200 and the given JSON text, or its error.
+inline auto fixed_answer(const char* text) {
+  return [text](const auto& result) { return result ? http::json(200, text) : answer(result.error()); };
+}
 
 }  // namespace restante::api

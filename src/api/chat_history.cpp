@@ -9,7 +9,6 @@ namespace restante::api {
 namespace {
 
 void write_message(JsonWriter& out, const desk::ChatMessage& message) {
-  out.begin_object();
   out.member("id", message.id);
   out.member("role", message.role == desk::ChatMessage::Role::user ? "user" : "agent");
   out.member("content", message.content);
@@ -17,8 +16,7 @@ void write_message(JsonWriter& out, const desk::ChatMessage& message) {
     out.key("attachments");
     desk::write_files(out, message.attachments);
   }
-  out.member("timestamp", format_time(message.timestamp));
-  out.end_object();
+  out.member("timestamp", message.timestamp);
 }
 
 }  // namespace
@@ -33,16 +31,10 @@ http::Response chat_history(const Context& context, http::Request& request) {
   const auto page = context.chat_history.read(workspace_in(request),
                                               static_cast<int>(std::clamp<std::int64_t>(limit, 0, 1'000)), before);
   if (!page) return answer(page.error());
-  JsonWriter out;
-  out.begin_object();
-  out.key("messages");
-  out.begin_array();
-  for (const desk::ChatMessage& message : page->messages) write_message(out, message);
-  out.end_array();
-  out.key("reached_end");
-  out.boolean(page->reached_end);
-  out.end_object();
-  return http::json(200, out.take());
+  return object_answer(200, [&](JsonWriter& out) {
+    out.objects("messages", page->messages, [&](const auto& message) { write_message(out, message); });
+    out.member("reached_end", page->reached_end);
+  });
 }
 
 }  // namespace restante::api

@@ -36,17 +36,12 @@ Result<desk::TaskRequest> order_in(const Json& body, WorkspaceId caller_id, std:
 }
 
 http::Response accepted(int status, std::string_view status_text, const Delegation& delegation, bool hit) {
-  JsonWriter out;
-  out.begin_object();
-  out.member("delegation_id", delegation.id);
-  out.member("status", status_text);
-  out.member("target_id", delegation.callee_id.text());
-  if (hit) {
-    out.key("idempotent_hit");
-    out.boolean(true);
-  }
-  out.end_object();
-  return http::json(status, out.take());
+  return object_answer(status, [&](JsonWriter& out) {
+    out.member("delegation_id", delegation.id);
+    out.member("status", status_text);
+    out.member("target_id", delegation.callee_id.text());
+    out.flag("idempotent_hit", hit);
+  });
 }
 
 http::Response delegated(const Result<OpenedDelegation>& opened) {
@@ -132,12 +127,10 @@ http::Response changed(const Result<DelegationChange>& change) {
           "as a late one");
     return answer(error);
   }
-  JsonWriter out;
-  out.begin_object();
-  out.member("delegation_id", is.id);
-  out.member("status", name_of(is.status));
-  out.end_object();
-  return http::json(200, out.take());
+  return object_answer(200, [&](JsonWriter& out) {
+    out.member("delegation_id", is.id);
+    out.member("status", name_of(is.status));
+  });
 }
 
 // A text, or any other JSON, which is passed on as it was written.
@@ -224,13 +217,10 @@ http::Response beat_delegation(const Context& context, http::Request& request) {
   return http::after(context.delegations.beat(workspace_in(request), *named, std::move(progress)),
                      [](const Result<DelegationChange>& change) {
                        if (!change) return answer(change.error());
-                       JsonWriter out;
-                       out.begin_object();
-                       out.member("status", name_of(change->delegation.status));
-                       out.key("cancel");
-                       out.boolean(!change->delegation.in_flight());
-                       out.end_object();
-                       return http::json(200, out.take());
+                       return object_answer(200, [&](JsonWriter& out) {
+                         out.member("status", name_of(change->delegation.status));
+                         out.member("cancel", !change->delegation.in_flight());
+                       });
                      });
 }
 

@@ -65,12 +65,10 @@ http::Response whole(const Context& context, const Result<DelegationRecord>& rec
                      std::optional<WorkspaceId> seen_by) {
   if (!record) return answer(record.error());
   const auto view = context.delegations.look(std::span(&record->delegation, 1)).front();
-  JsonWriter out;
-  out.begin_object();
-  write_delegation(out, record->delegation, view, seen_by);
-  write_record(out, *record);
-  out.end_object();
-  return http::json(200, out.take());
+  return object_answer(200, [&](JsonWriter& out) {
+    write_delegation(out, record->delegation, view, seen_by);
+    write_record(out, *record);
+  });
 }
 
 }  // namespace
@@ -104,15 +102,13 @@ http::Response list_all_delegations(const Context& context, http::Request& reque
   const auto limit = parse_clamped(request.query_param("limit").value_or("")).value_or(kUsualLimit);
   filter.limit = static_cast<int>(std::clamp<std::int64_t>(limit, 1, kMaxAdminLimit));
   const auto rows = context.delegations.list(filter);
-  JsonWriter out;
-  out.begin_object();
-  out.member("count", std::ssize(rows));
-  out.key("delegations");
-  write_list(out, context, rows, std::nullopt);
-  out.member("limit", static_cast<std::int64_t>(filter.limit));
-  out.member("status", status);
-  out.end_object();
-  return http::json(200, out.take());
+  return object_answer(200, [&](JsonWriter& out) {
+    out.member("count", std::ssize(rows));
+    out.key("delegations");
+    write_list(out, context, rows, std::nullopt);
+    out.member("limit", static_cast<std::int64_t>(filter.limit));
+    out.member("status", status);
+  });
 }
 
 http::Response read_any_delegation(const Context& context, http::Request& request) {
@@ -123,11 +119,9 @@ http::Response read_any_delegation(const Context& context, http::Request& reques
 
 http::Response delegation_figures(const Context& context, http::Request&) {
   const DelegationStats stats = context.delegations.stats();
-  JsonWriter out;
-  out.begin_object();
-  for (const Status status : kDelegationStatuses) out.member(name_of(status), stats.of(status));
-  out.end_object();
-  return http::json(200, out.take());
+  return object_answer(200, [&](JsonWriter& out) {
+    for (const Status status : kDelegationStatuses) out.member(name_of(status), stats.of(status));
+  });
 }
 
 }  // namespace restante::api

@@ -136,9 +136,7 @@ http::Response append_own_row(const Context& context, http::Request& request) {
   row->traceparent = request.traceparent();
   return idempotent.perform<Appended>(
       [&](OptionalClaim<Appended> claim) { return context.inbox.append_own_row(id, *row, std::move(claim)); },
-      [](const Result<Appended>& logged) {
-        return logged ? http::json(200, R"({"status":"logged"})") : answer(logged.error());
-      });
+      fixed_answer(R"({"status":"logged"})"));
 }
 
 http::Response ack_inbox(const Context& context, http::Request& request) {
@@ -156,11 +154,7 @@ http::Response ack_inbox(const Context& context, http::Request& request) {
   });
   return http::after(std::move(commit), [](const Result<std::int64_t>& stands) {
     if (!stands) return answer(stands.error());
-    JsonWriter out;
-    out.begin_object();
-    out.member("last_acked_seq", *stands);
-    out.end_object();
-    return http::json(200, out.take());
+    return object_answer(200, [&](JsonWriter& out) { out.member("last_acked_seq", *stands); });
   });
 }
 

@@ -86,15 +86,13 @@ http::Response post(const Context& context, const IdempotentRequest& idempotent,
 
 http::Response queued_answer(std::string_view delivery_mode, const Result<Appended>& appended) {
   if (!appended) return answer(appended.error());
-  JsonWriter out;
-  out.begin_object();
-  out.member("delivery_mode", delivery_mode);
-  out.member("method", "message/send");
-  out.member("status", "queued");
-  out.member("activity_id", appended->id.text());
-  out.member("seq", appended->seq);
-  out.end_object();
-  return http::json(200, out.take());
+  return object_answer(200, [&](JsonWriter& out) {
+    out.member("delivery_mode", delivery_mode);
+    out.member("method", "message/send");
+    out.member("status", "queued");
+    out.member("activity_id", appended->id.text());
+    out.member("seq", appended->seq);
+  });
 }
 
 http::Response notify(const Context& context, http::Request& request) {
@@ -109,9 +107,7 @@ http::Response notify(const Context& context, http::Request& request) {
   const auto parts = attachment_parts(*body);
   if (!parts) return answer(parts.error());
   if (const auto shown = context.outgoing.check_shown(id, *parts); !shown) return answer(shown.error());
-  return post(context, idempotent, id, desk::notify_row(id, text, *parts), [](const Result<Appended>& at) {
-    return at ? http::json(200, R"({"status":"sent"})") : answer(at.error());
-  });
+  return post(context, idempotent, id, desk::notify_row(id, text, *parts), fixed_answer(R"({"status":"sent"})"));
 }
 
 }  // namespace restante::api

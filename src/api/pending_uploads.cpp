@@ -129,13 +129,13 @@ void write_upload(JsonWriter& out, const Upload& upload, UploadState state) {
   out.member("sha256", to_hex(upload.sha256));
   out.member("direction", name_of(upload.direction));
   out.member("state", name_of(state));
-  out.member("created_at", format_time(upload.created_at));
-  write_time(out, "fetched_at", upload.fetched_at);
-  write_time(out, "acked_at", upload.acked_at);
-  write_time(out, "failed_at", upload.failed_at);
-  write_text(out, "reason", upload.reason);
-  write_text(out, "damage", upload.damage ? name_of(*upload.damage) : std::string_view());
-  out.member("expires_at", format_time(upload.expires_at));
+  out.member("created_at", upload.created_at);
+  out.member_or_null("fetched_at", upload.fetched_at);
+  out.member_or_null("acked_at", upload.acked_at);
+  out.member_or_null("failed_at", upload.failed_at);
+  out.member_or_null("reason", upload.reason);
+  out.member_or_null("damage", upload.damage ? name_of(*upload.damage) : std::string_view());
+  out.member("expires_at", upload.expires_at);
   out.member("uri", pending_uri(upload.workspace_id, upload.id));
 }
 
@@ -146,30 +146,20 @@ http::Response list_pending(const Context& context, http::Request& request) {
   const auto rows = context.uploads.waiting(caller(request), workspace_in(request), *after,
                                             static_cast<int>(std::clamp<std::int64_t>(limit, 1, 500)));
   const Time now = context.clock.now();
-  JsonWriter out;
-  out.begin_array();
-  for (const Upload& upload : rows) {
-    out.begin_object();
+  return list_answer(rows, [&](JsonWriter& out, const Upload& upload) {
     write_upload(out, upload, upload.state(now));
-    out.key("recallable");
-    out.boolean(is_recallable(caller(request), upload, upload.state(now)));
-    out.end_object();
-  }
-  out.end_array();
-  return http::json(200, out.take());
+    out.member("recallable", is_recallable(caller(request), upload, upload.state(now)));
+  });
 }
 
 http::Response read_pending(const Context& context, http::Request& request) {
   const auto upload_status = context.uploads.find(caller(request), workspace_in(request), file_in(request));
   if (!upload_status) return answer(upload_status.error());
-  JsonWriter out;
-  out.begin_object();
-  write_upload(out, upload_status->upload, upload_status->state);
-  out.key("recallable");
-  out.boolean(is_recallable(caller(request), upload_status->upload, upload_status->state));
-  write_time(out, "ended_at", upload_status->ended_at);
-  out.end_object();
-  return http::json(200, out.take());
+  return object_answer(200, [&](JsonWriter& out) {
+    write_upload(out, upload_status->upload, upload_status->state);
+    out.member("recallable", is_recallable(caller(request), upload_status->upload, upload_status->state));
+    out.member_or_null("ended_at", upload_status->ended_at);
+  });
 }
 
 http::Response pending_content(const Context& context, http::Request& request) {
@@ -183,26 +173,19 @@ http::Response pending_content(const Context& context, http::Request& request) {
 }
 
 http::Response ack_pending(const Context& context, http::Request& request) {
-  return http::after(context.uploads.ack(workspace_in(request), file_in(request)),
-                     [](const Result<UploadChange>& acked) {
-                       return acked ? http::json(200, R"({"acked":true})") : answer(acked.error());
-                     });
+  return http::after(context.uploads.ack(workspace_in(request), file_in(request)), fixed_answer(R"({"acked":true})"));
 }
 
 http::Response fail_pending(const Context& context, http::Request& request) {
   auto reason = reason_of(request);
   if (!reason) return answer(reason.error());
   auto commit = context.uploads.fail(workspace_in(request), file_in(request), std::move(*reason));
-  return http::after(std::move(commit), [](const Result<UploadChange>& failed) {
-    return failed ? http::json(200, R"({"failed":true})") : answer(failed.error());
-  });
+  return http::after(std::move(commit), fixed_answer(R"({"failed":true})"));
 }
 
 http::Response recall_pending(const Context& context, http::Request& request) {
   auto commit = context.uploads.recall(caller(request), workspace_in(request), file_in(request));
-  return http::after(std::move(commit), [](const Result<UploadChange>& recalled) {
-    return recalled ? http::json(200, R"({"recalled":true})") : answer(recalled.error());
-  });
+  return http::after(std::move(commit), fixed_answer(R"({"recalled":true})"));
 }
 
 }  // namespace restante::api

@@ -33,15 +33,12 @@ Result<Heartbeat> parse_heartbeat(const Json& body, const Workspace& known) {
 }
 
 void write_peer(JsonWriter& out, const Workspace& workspace) {
-  out.begin_object();
   out.member("id", workspace.id.text());
   out.member("name", workspace.name);
-  write_text(out, "role", workspace.role);
+  out.member_or_null("role", workspace.role);
   out.member("status", name_of(workspace.status));
   out.member("delivery_mode", name_of(workspace.delivery_mode));
-  out.key("agent_card");
-  out.raw(workspace.agent_card.empty() ? "null" : workspace.agent_card);
-  out.end_object();
+  out.raw_member("agent_card", workspace.agent_card.empty() ? "null" : workspace.agent_card);
 }
 
 }  // namespace
@@ -57,16 +54,14 @@ http::Response register_agent(const Context& context, http::Request& request) {
   if (!registered) return answer(registered.error());
   const auto secret = inbound_secret(context, registered->workspace);
   if (!secret) return answer(secret.error());
-  JsonWriter out;
-  out.begin_object();
-  out.member("status", "registered");
-  out.member("delivery_mode", name_of(registered->workspace.delivery_mode));
-  out.member("workspace_id", registered->workspace.id.text());
-  out.member("name", registered->workspace.name);
-  if (!registered->auth_token.empty()) out.member("auth_token", registered->auth_token);
-  if (!secret->empty()) out.member("platform_inbound_secret", *secret);
-  out.end_object();
-  return http::json(200, out.take());
+  return object_answer(200, [&](JsonWriter& out) {
+    out.member("status", "registered");
+    out.member("delivery_mode", name_of(registered->workspace.delivery_mode));
+    out.member("workspace_id", registered->workspace.id.text());
+    out.member("name", registered->workspace.name);
+    out.member_if("auth_token", registered->auth_token);
+    out.member_if("platform_inbound_secret", *secret);
+  });
 }
 
 http::Response heartbeat(const Context& context, http::Request& request) {
@@ -86,12 +81,10 @@ http::Response heartbeat(const Context& context, http::Request& request) {
   if (!secret) return answer(secret.error());
   return http::after(context.workspaces.beat(*workspace, *beat), [secret = *secret](Result<void> done) {
     if (!done) return answer(done.error());
-    JsonWriter out;
-    out.begin_object();
-    out.member("status", "ok");
-    if (!secret.empty()) out.member("platform_inbound_secret", secret);
-    out.end_object();
-    return http::json(200, out.take());
+    return object_answer(200, [&](JsonWriter& out) {
+      out.member("status", "ok");
+      out.member_if("platform_inbound_secret", secret);
+    });
   });
 }
 
@@ -99,11 +92,7 @@ http::Response list_peers(const Context& context, http::Request& request) {
   const WorkspaceId id = workspace_in(request);
   const auto known = context.workspaces.find(id);
   if (!known) return answer(known.error());
-  JsonWriter out;
-  out.begin_array();
-  for (const Workspace& peer : context.access.peers(id)) write_peer(out, peer);
-  out.end_array();
-  return http::json(200, out.take());
+  return list_answer(context.access.peers(id), write_peer);
 }
 
 http::Response discover(const Context& context, http::Request& request) {
@@ -115,9 +104,7 @@ http::Response discover(const Context& context, http::Request& request) {
   if (!allowed) return answer(allowed.error());
   const auto workspace = context.workspaces.find(id);
   if (!workspace) return answer(workspace.error());
-  JsonWriter out;
-  write_peer(out, *workspace);
-  return http::json(200, out.take());
+  return object_answer(200, [&](JsonWriter& out) { write_peer(out, *workspace); });
 }
 
 http::Response check_access(const Context& context, http::Request& request) {

@@ -4,6 +4,7 @@
 
 #include "api/answers.h"
 #include "api/guards.h"
+#include "base/names.h"
 #include "base/text.h"
 #include "http/addresses.h"
 #include "model/errors.h"
@@ -11,29 +12,14 @@
 namespace restante::api {
 namespace {
 
-std::string_view name_of(Principal::Role role) {
-  switch (role) {
-    case Principal::Role::admin:
-      return "admin";
-    case Principal::Role::workspace:
-      return "workspace";
-    case Principal::Role::sender:
-      return "sender";
-    case Principal::Role::enrolment:
-      return "enrolment";
-    case Principal::Role::anonymous:
-      return "anonymous";
-  }
-  return "";
-}
+using Role = Principal::Role;
+constexpr Names<Role, Role::anonymous> kRoles{"admin", "workspace", "sender", "enrolment", "anonymous"};
 
 http::Response describe(const Principal& principal) {
-  JsonWriter out;
-  out.begin_object();
-  out.member("role", name_of(principal.role));
-  if (principal.workspace_id) out.member("workspace_id", principal.workspace_id->text());
-  out.end_object();
-  return http::json(200, out.take());
+  return object_answer(200, [&](JsonWriter& out) {
+    out.member("role", kRoles.of(principal.role));
+    if (principal.workspace_id) out.member("workspace_id", principal.workspace_id->text());
+  });
 }
 
 // As the browser sees it: Secure cookies work on https and, as an exception, on loopback.

@@ -3,22 +3,20 @@
 #include <fmt/format.h>
 
 #include "api/answers.h"
-#include "api/workspaces.h"
+#include "api/download.h"
 
 namespace restante::api {
 namespace {
 
 void write_token(JsonWriter& out, const Token& token) {
-  out.begin_object();
   out.member("id", token.id.text());
   out.member("kind", name_of(token.kind));
   out.member("prefix", token.prefix);
   out.member("label", token.label);
-  out.member("created_at", format_time(token.created_at));
-  write_time(out, "last_used_at", token.last_used_at);
-  write_time(out, "expires_at", token.expires_at);
-  write_time(out, "revoked_at", token.revoked_at);
-  out.end_object();
+  out.member("created_at", token.created_at);
+  out.member_or_null("last_used_at", token.last_used_at);
+  out.member_or_null("expires_at", token.expires_at);
+  out.member_or_null("revoked_at", token.revoked_at);
 }
 
 // The agent of a workspace manages its own tokens; a person's token gives no access to them.
@@ -32,13 +30,9 @@ http::Response list_tokens(const Context& context, http::Request& request) {
   const WorkspaceId id = workspace_in(request);
   const auto known = context.workspaces.find(id);
   if (!known) return answer(known.error());
-  JsonWriter out;
-  out.begin_array();
-  for (const Token& token : context.tokens.list(id)) {
-    if (shown_to(caller(request), token)) write_token(out, token);
-  }
-  out.end_array();
-  return http::json(200, out.take());
+  auto tokens = context.tokens.list(id);
+  std::erase_if(tokens, [&](const Token& token) { return !shown_to(caller(request), token); });
+  return list_answer(tokens, write_token);
 }
 
 http::Response create_token(const Context& context, http::Request& request) {
@@ -50,31 +44,23 @@ http::Response create_token(const Context& context, http::Request& request) {
   if (fields.error()) return answer(*fields.error());
   const auto issued = context.tokens.issue(TokenKind::workspace, id, label.value_or(""));
   if (!issued) return answer(issued.error());
-  JsonWriter out;
-  out.begin_object();
-  out.member("auth_token", issued->secret);
-  out.member("token_id", issued->token.id.text());
-  out.member("workspace_id", id.text());
-  out.end_object();
-  return http::json(201, out.take());
+  return object_answer(201, [&](JsonWriter& out) {
+    out.member("auth_token", issued->secret);
+    out.member("token_id", issued->token.id.text());
+    out.member("workspace_id", id.text());
+  });
 }
 
 http::Response revoke_token(const Context& context, http::Request& request) {
-  const auto revoked = context.tokens.revoke(workspace_in(request), token_in(request));
-  return revoked ? http::json(200, R"({"status":"revoked"})") : answer(revoked.error());
+  return fixed_answer(R"({"status":"revoked"})")(context.tokens.revoke(workspace_in(request), token_in(request)));
 }
 
 http::Response list_invites(const Context& context, http::Request&) {
-  JsonWriter out;
-  out.begin_array();
-  for (const Token& token : context.tokens.invites()) write_token(out, token);
-  out.end_array();
-  return http::json(200, out.take());
+  return list_answer(context.tokens.invites(), write_token);
 }
 
 http::Response revoke_invite(const Context& context, http::Request& request) {
-  const auto revoked = context.tokens.revoke_invite(token_in(request));
-  return revoked ? http::json(200, R"({"status":"revoked"})") : answer(revoked.error());
+  return fixed_answer(R"({"status":"revoked"})")(context.tokens.revoke_invite(token_in(request)));
 }
 
 http::Response create_invite(const Context& context, http::Request& request) {
@@ -94,22 +80,18 @@ http::Response create_invite(const Context& context, http::Request& request) {
   const auto issued = context.tokens.issue(*kind, workspace, label.value_or(""));
   if (!issued) return answer(issued.error());
   const std::string url = platform_url(context, request);
-  JsonWriter out;
-  out.begin_object();
-  out.member("token", issued->secret);
-  out.member("token_id", issued->token.id.text());
-  out.member("kind", name_of(*kind));
-  write_text(out, "workspace_id", workspace ? workspace->text() : std::string());
-  write_time(out, "expires_at", issued->token.expires_at);
-  if (kind == TokenKind::sender) {
-    out.member("link", fmt::format("{}/#token={}&workspace={}", url, issued->secret, workspace->text()));
-  } else {
-    out.member("connect_command", fmt::format("restante connect --url {} --enrol {}", url, issued->secret));
-    if (const auto install = install_command(context.program, url, issued->secret); !install.empty())
-      out.member("install_command", install);
-  }
-  out.end_object();
-  return http::json(201, out.take());
+  return object_answer(201, [&](JsonWriter& out) {
+    out.member("token", issued->secret);
+    out.member("token_id", issued->token.id.text());
+    out.member("kind", name_of(*kind));
+    out.member_or_null("workspace_id", workspace ? workspace->text() : std::string());
+    out.member_or_null("expires_at", issued->token.expires_at);
+    if (kind == TokenKind::sender) {
+      out.member("link", fmt::format("{}/#token={}&workspace={}", url, issued->secret, workspace->text()));
+    } else {
+      write_commands(out, context.program, url, issued->secret);
+    }
+  });
 }
 
 }  // namespace restante::api

@@ -36,13 +36,11 @@ http::BodyHandling receive_uploads(const Context& context, http::Request& reques
 
 http::Response upload_limits(const Context& context, http::Request&) {
   const desk::UploadRules& rules = context.uploads.rules();
-  JsonWriter out;
-  out.begin_object();
-  out.member("per_file_bytes", static_cast<std::int64_t>(rules.per_file_bytes));
-  out.member("per_request_bytes", static_cast<std::int64_t>(rules.per_request_bytes));
-  out.member("max_files", static_cast<std::int64_t>(rules.max_files));
-  out.end_object();
-  return http::json(200, out.take());
+  return object_answer(200, [&](JsonWriter& out) {
+    out.member("per_file_bytes", static_cast<std::int64_t>(rules.per_file_bytes));
+    out.member("per_request_bytes", static_cast<std::int64_t>(rules.per_request_bytes));
+    out.member("max_files", static_cast<std::int64_t>(rules.max_files));
+  });
 }
 
 }  // namespace restante::api

@@ -22,8 +22,6 @@ struct LogField {
   std::string_view name;
   std::variant<std::string_view, std::int64_t, double> value;
   LogField(std::string_view n, std::string_view v) : name(n), value(v) {}
-  LogField(std::string_view n, const char* v) : name(n), value(std::string_view(v)) {}
-  LogField(std::string_view n, const std::string& v) : name(n), value(std::string_view(v)) {}
   LogField(std::string_view n, std::int64_t v) : name(n), value(v) {}
   LogField(std::string_view n, double v) : name(n), value(v) {}
 };
