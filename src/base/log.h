@@ -32,8 +32,6 @@ class Log {
   Log(int fd, LogLevel least, const Clock& clock);
   // Writes the buffered lines, as far as the descriptor accepts them.
   ~Log();
-  Log(const Log&) = delete;
-  Log& operator=(const Log&) = delete;
 
   void write(LogLevel level, std::string_view event, std::initializer_list<LogField> fields = {});
   void debug(std::string_view event, std::initializer_list<LogField> fields = {}) {
