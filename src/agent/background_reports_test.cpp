@@ -6,6 +6,7 @@
 #include <future>
 
 #include "agent/test_folder.h"
+#include "base/test_clock.h"
 #include "client/test_server.h"
 
 namespace restante::agent {

@@ -70,7 +70,7 @@ class Fields {
   std::optional<Error> error_;
 };
 
-// The ids in the path. The route, or its guard, has checked them before the handler is called.
+// The ids in the path. The route has checked them before it calls the handler.
 inline WorkspaceId workspace_in(const http::Request& request) {
   return WorkspaceId::parse(request.param("id")).value();
 }

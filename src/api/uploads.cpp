@@ -19,19 +19,20 @@ Result<UploadDirection> direction_of(const http::Request& request) {
 }  // namespace
 
 http::BodyHandling receive_uploads(const Context& context, http::Request& request) {
-  const WorkspaceId id = workspace_in(request);
+  const auto id = WorkspaceId::parse(request.param("id"));
+  if (!id) return answer(bad_id("id"));
   const auto direction = direction_of(request);
   if (!direction) return answer(direction.error());
   if (*direction == UploadDirection::out && caller(request).role == Principal::Role::sender) {
     return answer(Error(errors::not_allowed).with_sentence("only the agent itself sends files out"));
   }
-  const auto delivery = context.workspaces.delivery(id);
+  const auto delivery = context.workspaces.delivery(*id);
   if (!delivery) return answer(delivery.error());
   if (*direction == UploadDirection::in && *delivery == DeliveryMode::push) {
-    const auto workspace = context.workspaces.find(id);
+    const auto workspace = context.workspaces.find(*id);
     return workspace ? push_upload(context, request, *workspace) : answer(workspace.error());
   }
-  return stage_uploads(context, request, id, *direction);
+  return stage_uploads(context, request, *id, *direction);
 }
 
 http::Response upload_limits(const Context& context, http::Request&) {

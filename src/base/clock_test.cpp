@@ -5,6 +5,8 @@
 #include <random>
 #include <string>
 
+#include "base/test_clock.h"
+
 namespace restante {
 namespace {
 

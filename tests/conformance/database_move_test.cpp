@@ -8,6 +8,7 @@
 #include <set>
 
 #include "backends.h"
+#include "base/test_clock.h"
 #include "postgres_server.h"
 #include "store/dir/blobs.h"
 #include "store/move.h"

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/test_clock.h"
 #include "store/dir/blob_directory.h"
 #include "store/dir/blobs.h"
 #include "store/test_blobs.h"
