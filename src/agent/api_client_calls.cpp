@@ -23,8 +23,6 @@ constexpr std::size_t kMaxAnswer = 16 << 20;
 constexpr JsonLimits kAnswerLimits{.depth = 80, .nodes = 1'000'000};
 constexpr std::uint64_t kPartOverhead = 1024;  // upper bound for the head of a multipart part
 
-std::string fresh_key() { return Uuid::make(SystemClock().now()).text(); }
-
 struct Batches {
   std::vector<std::vector<FormFile>> all;
   std::uint64_t bytes = 0;

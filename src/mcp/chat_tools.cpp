@@ -15,8 +15,6 @@ using agent::list_of;
 using agent::number_of;
 using agent::text_of;
 
-std::string fresh_key() { return Uuid::make(SystemClock().now()).text(); }
-
 // Copies the members that are non-empty text.
 void copy_texts(JsonWriter& out, const Json& from, std::initializer_list<const char*> names) {
   for (const char* name : names) {

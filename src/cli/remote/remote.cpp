@@ -216,8 +216,6 @@ std::uint64_t number_of(const Json& object, std::string_view key) {
   return value && value->if_number() ? parse_unsigned(value->if_number()->text).value_or(0) : 0;
 }
 
-std::string fresh_key() { return Uuid::make(SystemClock().now()).text(); }
-
 std::string text_of(const Json& object, std::string_view key) {
   const Json* value = object.find(key);
   return value && value->if_string() ? *value->if_string() : std::string();

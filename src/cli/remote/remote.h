@@ -57,7 +57,4 @@ std::string text_of(const Json& object, std::string_view key);
 // A member as a whole number; 0 when absent or not a number.
 std::uint64_t number_of(const Json& object, std::string_view key);
 
-// A new idempotency key, for a request that must have one effect however often it is sent.
-std::string fresh_key();
-
 }  // namespace restante::cli
