@@ -54,9 +54,6 @@ struct RegistrationAnswer {
 // failure, or a redirect. A redirect may come from the sign-in page of a network, which answers every request so.
 bool may_yet_succeed(const client::Failure& failure);
 
-// An idempotency key, or an id, that no other request has.
-std::string fresh_key();
-
 class ApiClient {
  public:
   using Bytes = client::HttpClient::Sink;

@@ -47,8 +47,6 @@ Outcome<Batches> divide(const std::vector<std::string>& paths, const Json& answe
 
 }  // namespace
 
-std::string fresh_key() { return Uuid::make(SystemClock().now()).text(); }
-
 Outcome<std::vector<Json>> ApiClient::stage_files(const std::vector<std::string>& paths, const Sent& sent,
                                                   const std::string& key) {
   std::vector<Json> staged;

@@ -5,6 +5,7 @@
 #include <deque>
 #include <future>
 
+#include "base/test_clock.h"
 #include "base/test_folder.h"
 #include "client/test_server.h"
 

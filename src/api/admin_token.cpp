@@ -1,4 +1,4 @@
-#include "api/admin_token.h"
+#include "api/handlers.h"
 
 #include "api/answers.h"
 
@@ -7,11 +7,7 @@ namespace restante::api {
 http::Response rotate_admin_token(const Context& context, http::Request&) {
   const auto secret = context.rotate_admin_token();
   if (!secret) return answer(secret.error());
-  JsonWriter out;
-  out.begin_object();
-  out.member("token", *secret);
-  out.end_object();
-  return http::json(200, out.take());
+  return object_answer(200, [&](JsonWriter& out) { out.member("token", *secret); });
 }
 
 }  // namespace restante::api

@@ -1,4 +1,4 @@
-#include "api/admin_uploads.h"
+#include "api/handlers.h"
 
 #include <algorithm>
 #include <map>
@@ -23,10 +23,6 @@ struct ListRequest {
   UploadFilter filter;
 };
 
-Error bad_parameter(std::string_view name, std::string sentence) {
-  return Error(errors::bad_parameter, {{"field", std::string(name)}}).with_sentence(std::move(sentence));
-}
-
 Result<void> read_state(const http::Request& request, ListRequest& wanted) {
   wanted.state = request.query_param("state").value_or("waiting");
   if (wanted.state == "all") {
@@ -35,32 +31,24 @@ Result<void> read_state(const http::Request& request, ListRequest& wanted) {
   }
   const auto group = parse_upload_group(wanted.state);
   if (!group) {
-    const std::string allowed = "waiting, never_fetched, fetched, failed, acked, expired, outgoing, damaged, all";
-    return Error(errors::bad_parameter, {{"field", std::string("state")}, {"allowed", allowed}})
-        .with_sentence("state must be one of " + allowed);
+    return not_one_of(errors::bad_parameter, "state",
+                      "waiting, never_fetched, fetched, failed, acked, expired, outgoing, damaged, all");
   }
   wanted.groups.push_back(*group);
   return {};
 }
 
-Result<std::optional<WorkspaceId>> workspace_of(const http::Request& request) {
-  const auto text = request.query_param("workspace");
-  if (!text) return std::optional<WorkspaceId>();
-  const auto id = WorkspaceId::parse(*text);
-  if (!id) return bad_id("workspace");
-  return id;
-}
-
 Result<ListRequest> parse_list_request(const http::Request& request) {
   ListRequest wanted;
   if (const auto state = read_state(request, wanted); !state) return state.error();
-  const auto workspace = workspace_of(request);
+  const auto workspace = id_parameter<WorkspaceId>(request, "workspace");
   if (!workspace) return workspace.error();
   wanted.filter.workspace = *workspace;
-  if (const auto text = request.query_param("after")) {
-    wanted.filter.after = FileId::parse(*text);
-    if (!wanted.filter.after) return bad_id("after");
-    if (wanted.groups.size() > 1) return bad_parameter("after", "page through one state at a time, not through all");
+  const auto after = id_parameter<FileId>(request, "after");
+  if (!after) return after.error();
+  wanted.filter.after = *after;
+  if (*after && wanted.groups.size() > 1) {
+    return bad_parameter("after", "page through one state at a time, not through all");
   }
   const auto limit = parse_signed(request.query_param("limit").value_or("")).value_or(100);
   wanted.filter.limit = static_cast<int>(std::clamp<std::int64_t>(limit, 1, kMostRows));
@@ -86,15 +74,14 @@ void write_name(JsonWriter& out, const Context& context, Names& names, Workspace
     known = names.emplace(id, workspace ? workspace->name : std::string()).first;
   }
   out.member("workspace_id", id.text());
-  write_text(out, "workspace_name", known->second);
+  out.member_or_null("workspace_name", known->second);
 }
 
 void write_tally(JsonWriter& out, std::string_view name, const UploadTally& tally) {
-  out.key(name);
-  out.begin_object();
-  out.member("files", tally.files);
-  out.member("bytes", tally.bytes);
-  out.end_object();
+  out.object(name, [&] {
+    out.member("files", tally.files);
+    out.member("bytes", tally.bytes);
+  });
 }
 
 void write_figures(JsonWriter& out, const UploadStats& stats, Time now) {
@@ -108,7 +95,7 @@ void write_figures(JsonWriter& out, const UploadStats& stats, Time now) {
   write_tally(out, "expired", stats.expired);
   write_tally(out, "outgoing", stats.outgoing);
   write_tally(out, "damaged", stats.damaged);
-  write_time(out, "oldest", stats.oldest);
+  out.member_or_null("oldest", stats.oldest);
   out.key("oldest_age_seconds");
   if (!stats.oldest) return out.null();
   const auto age = std::chrono::duration_cast<std::chrono::seconds>(now - *stats.oldest);
@@ -123,67 +110,48 @@ http::Response list_all_uploads(const Context& context, http::Request& request) 
   const auto rows = rows_of(context, *wanted);
   const Time now = context.clock.now();
   Names names;
-  JsonWriter out;
-  out.begin_object();
-  out.member("count", std::ssize(rows));
-  out.member("limit", static_cast<std::int64_t>(wanted->filter.limit));
-  out.member("state", wanted->state);
-  out.key("uploads");
-  out.begin_array();
-  for (const Upload& upload : rows) {
-    out.begin_object();
-    write_name(out, context, names, upload.workspace_id);
-    write_upload(out, upload, upload.state(now));
-    out.end_object();
-  }
-  out.end_array();
-  out.end_object();
-  return http::json(200, out.take());
+  return object_answer(200, [&](JsonWriter& out) {
+    out.member("count", std::ssize(rows));
+    out.member("limit", static_cast<std::int64_t>(wanted->filter.limit));
+    out.member("state", wanted->state);
+    out.objects("uploads", rows, [&](const Upload& upload) {
+      write_name(out, context, names, upload.workspace_id);
+      write_upload(out, upload, upload.state(now));
+    });
+  });
 }
 
 http::Response upload_figures(const Context& context, http::Request& request) {
-  const auto only = workspace_of(request);
+  const auto only = id_parameter<WorkspaceId>(request, "workspace");
   if (!only) return answer(only.error());
-  const AllUploadStats stats = context.uploads.stats();
+  AllUploadStats stats = context.uploads.stats();
+  if (*only) {
+    std::erase_if(stats.workspaces, [&](const auto& one) { return one.first != **only; });
+    stats.total = stats.workspaces.empty() ? UploadStats() : stats.workspaces.begin()->second;
+  }
   const Time now = context.clock.now();
-  UploadStats total = *only ? UploadStats() : stats.total;
   Names names;
   for (const Workspace& workspace : context.workspaces.list()) names.emplace(workspace.id, workspace.name);
-  JsonWriter out;
-  out.begin_object();
-  out.key("workspaces");
-  out.begin_array();
-  for (const auto& [id, figures] : stats.workspaces) {
-    if (*only && id != **only) continue;
-    if (*only) total = figures;
-    out.begin_object();
-    write_name(out, context, names, id);
-    write_figures(out, figures, now);
-    out.end_object();
-  }
-  out.end_array();
-  out.key("total");
-  out.begin_object();
-  write_figures(out, total, now);
-  out.end_object();
-  out.end_object();
-  return http::json(200, out.take());
+  return object_answer(200, [&](JsonWriter& out) {
+    out.objects("workspaces", stats.workspaces, [&](const auto& one) {
+      write_name(out, context, names, one.first);
+      write_figures(out, one.second, now);
+    });
+    out.object("total", [&] { write_figures(out, stats.total, now); });
+  });
 }
 
 http::Response sweep_now(const Context& context, http::Request&) {
   const auto report = context.sweep.run_once();
   if (!report) return answer(report.error());
-  JsonWriter out;
-  out.begin_object();
-  out.member("acked", report->acked);
-  out.member("expired", report->expired);
-  out.member("blobs_deleted", report->blobs);
-  out.member("orphans", report->orphans);
-  out.key("clock_jumped");
-  out.boolean(report->clock_jumped);
-  out.member("duration_ms", static_cast<std::int64_t>(report->took.count()));
-  out.end_object();
-  return http::json(200, out.take());
+  return object_answer(200, [&](JsonWriter& out) {
+    out.member("acked", report->acked);
+    out.member("expired", report->expired);
+    out.member("blobs_deleted", report->blobs);
+    out.member("orphans", report->orphans);
+    out.member("clock_jumped", report->clock_jumped);
+    out.member("duration_ms", static_cast<std::int64_t>(report->took.count()));
+  });
 }
 
 }  // namespace restante::api

@@ -1,4 +1,4 @@
-#include "api/admin_uploads.h"
+#include "api/handlers.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,9 @@
 #include "api/answers.h"
 
 #include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
 
 #include "base/text.h"
 #include "http/media_type.h"
@@ -9,46 +12,11 @@
 namespace restante::api {
 namespace {
 
-int status_of(ErrorClass error_class) {
-  switch (error_class) {
-    case ErrorClass::bad_request:
-      return 400;
-    case ErrorClass::unauthenticated:
-      return 401;
-    case ErrorClass::forbidden:
-      return 403;
-    case ErrorClass::not_found:
-      return 404;
-    case ErrorClass::conflict:
-      return 409;
-    case ErrorClass::gone:
-      return 410;
-    case ErrorClass::too_large:
-      return 413;
-    case ErrorClass::unsupported_media:
-      return 415;
-    case ErrorClass::misdirected:
-      return 421;
-    case ErrorClass::unprocessable:
-      return 422;
-    case ErrorClass::too_many:
-      return 429;
-    case ErrorClass::broken:
-      return 500;
-    case ErrorClass::bad_gateway:
-      return 502;
-    case ErrorClass::unavailable:
-      return 503;
-    case ErrorClass::storage_full:
-      return 507;
-  }
-  return 500;
-}
+// By ErrorClass, in its order.
+constexpr std::array kStatuses = {400, 401, 403, 404, 409, 410, 413, 415, 421, 422, 429, 500, 502, 503, 507};
+static_assert(kStatuses.size() == static_cast<std::size_t>(ErrorClass::storage_full) + 1);
 
-Error bad_field(std::string_view name, std::string_view wanted) {
-  return Error(errors::bad_field, {{"field", std::string(name)}})
-      .with_sentence(std::string(name) + " must be " + std::string(wanted));
-}
+int status_of(ErrorClass error_class) { return kStatuses.at(static_cast<std::size_t>(error_class)); }
 
 // Also protects against forms of other pages: a browser cannot send this type across origins without a preflight
 // request.
@@ -65,16 +33,13 @@ bool is_json(std::string_view content_type) {
 }  // namespace
 
 http::Response answer(const Error& error) {
-  JsonWriter out;
-  out.begin_object();
-  out.member("error", error.sentence());
-  out.member("code", error.code());
-  for (const Fact& fact : error.facts()) {
-    if (const auto* number = std::get_if<std::int64_t>(&fact.value)) out.member(fact.name, *number);
-    if (const auto* text = std::get_if<std::string>(&fact.value)) out.member(fact.name, *text);
-  }
-  out.end_object();
-  http::Response response = http::json(status_of(error.error_class()), out.take());
+  http::Response response = object_answer(status_of(error.error_class()), [&](JsonWriter& out) {
+    out.member("error", error.sentence());
+    out.member("code", error.code());
+    for (const Fact& fact : error.facts()) {
+      std::visit([&](const auto& value) { out.member(fact.name, value); }, fact.value);
+    }
+  });
   if (error.error_class() == ErrorClass::unauthenticated) response.headers.emplace_back("WWW-Authenticate", "Bearer");
   if (response.status == 429 || response.status == 503) {
     const auto& facts = error.facts();
@@ -104,48 +69,99 @@ Result<Json> heartbeat_body(const http::Request& request) {
   return parsed && parsed->if_object() ? std::move(*parsed) : Json::object();
 }
 
-Result<std::optional<std::string>> text_field(const Json& object, std::string_view name) {
-  const Json* member = object.find(name);
-  if (!member || member->is_null()) return std::optional<std::string>();
-  if (!member->if_string()) return bad_field(name, "a text");
-  return std::optional<std::string>(*member->if_string());
+Error bad_field(std::string_view name, std::string sentence) {
+  return Error(errors::bad_field, {{"field", std::string(name)}}).with_sentence(std::move(sentence));
 }
 
-Result<std::string> required_text(const Json& object, std::string_view name) {
-  const auto text = text_field(object, name);
-  if (!text) return text.error();
-  if (!*text || (*text)->empty()) return bad_field(name, "a text that is not empty");
-  return **text;
-}
-
-Result<std::optional<std::int64_t>> whole_field(const Json& object, std::string_view name) {
-  const Json* member = object.find(name);
-  if (!member || member->is_null()) return std::optional<std::int64_t>();
-  const auto number = member->integer();
-  if (!number) return bad_field(name, "a whole number");
-  return number;
+Error bad_parameter(std::string_view name, std::string sentence) {
+  return Error(errors::bad_parameter, {{"field", std::string(name)}}).with_sentence(std::move(sentence));
 }
 
 Error bad_id(std::string_view name) { return Error(errors::bad_id, {{"field", std::string(name)}}); }
 
+Error not_one_of(const ErrorKind& kind, std::string_view name, std::string allowed) {
+  std::string sentence = fmt::format("{} must be one of {}", name, allowed);
+  return Error(kind, {{"field", std::string(name)}, {"allowed", std::move(allowed)}})
+      .with_sentence(std::move(sentence));
+}
+
+void Fields::fail(Error error) {
+  if (!error_) error_ = std::move(error);
+}
+
+const Json* Fields::find(std::string_view name) const {
+  const Json* member = body_.find(name);
+  return member && !member->is_null() ? member : nullptr;
+}
+
+std::optional<std::string> Fields::text(std::string_view name) {
+  const Json* member = find(name);
+  if (!member) return std::nullopt;
+  if (member->if_string()) return *member->if_string();
+  fail(bad_field(name, fmt::format("{} must be a text", name)));
+  return std::nullopt;
+}
+
+std::string Fields::required_text(std::string_view name) {
+  std::string text = this->text(name).value_or("");
+  if (text.empty()) fail(bad_field(name, fmt::format("{} must be a text that is not empty", name)));
+  return text;
+}
+
+std::string Fields::filled_text(std::string_view name) {
+  const auto text = this->text(name);
+  if (text && text->empty()) fail(bad_field(name, fmt::format("{} must not be empty", name)));
+  return text.value_or("");
+}
+
+std::optional<std::int64_t> Fields::whole(std::string_view name) {
+  const Json* member = find(name);
+  const auto number = member ? member->integer() : std::nullopt;
+  if (member && !number) fail(bad_field(name, fmt::format("{} must be a whole number", name)));
+  return number;
+}
+
+std::optional<double> Fields::real(std::string_view name) {
+  const Json* member = find(name);
+  const auto number = member ? member->real() : std::nullopt;
+  if (member && !number) fail(bad_field(name, fmt::format("{} must be a number", name)));
+  return number;
+}
+
+bool Fields::flag(std::string_view name) {
+  const Json* member = find(name);
+  if (member && !member->if_boolean()) fail(bad_field(name, fmt::format("{} is true or false", name)));
+  return member && member->if_boolean() && *member->if_boolean();
+}
+
+std::optional<Time> Fields::time(std::string_view name) {
+  const auto text = this->text(name);
+  const auto time = text ? parse_time(*text) : std::nullopt;
+  if (text && !time) fail(bad_field(name, fmt::format("{} must be a time of RFC 3339", name)));
+  return time;
+}
+
+std::optional<std::string> Fields::object(std::string_view name) {
+  const Json* member = find(name);
+  if (!member) return std::nullopt;
+  if (!member->if_object()) fail(bad_field(name, fmt::format("{} must be an object", name)));
+  return member->dump();
+}
+
+std::optional<WorkspaceId> Fields::workspace(std::string_view name) {
+  const std::string text = this->text(name).value_or("");
+  const auto id = WorkspaceId::parse(text);
+  if (!text.empty() && !id) fail(bad_id(name));
+  return id;
+}
+
+std::optional<DeliveryMode> Fields::mode() {
+  const std::string text = this->text("delivery_mode").value_or("");
+  const auto mode = parse_delivery_mode(text);
+  if (!text.empty() && !mode) fail(bad_field("delivery_mode", "delivery_mode must be push or poll"));
+  return mode;
+}
+
 const Principal& caller(const http::Request& request) { return std::any_cast<const Principal&>(request.caller); }
-
-void write_time(JsonWriter& out, std::string_view name, const std::optional<Time>& time) {
-  out.key(name);
-  if (time) {
-    out.string(format_time(*time));
-  } else {
-    out.null();
-  }
-}
-
-void write_text(JsonWriter& out, std::string_view name, std::string_view text) {
-  out.key(name);
-  if (text.empty()) {
-    out.null();
-  } else {
-    out.string(text);
-  }
-}
 
 }  // namespace restante::api

@@ -1,9 +1,8 @@
-#include "api/blob_check.h"
+#include "api/handlers.h"
 
 #include <map>
 
 #include "api/answers.h"
-#include "model/errors.h"
 
 namespace restante::api {
 namespace {
@@ -13,7 +12,7 @@ using Names = std::map<WorkspaceId, std::string>;
 void write_file(JsonWriter& out, const desk::BlobFindingFile& file, const Names& names) {
   const auto name = names.find(file.workspace_id);
   out.member("workspace_id", file.workspace_id.text());
-  write_text(out, "workspace_name", name == names.end() ? std::string() : name->second);
+  out.member_or_null("workspace_name", name == names.end() ? std::string() : name->second);
   out.member("file_id", file.id.text());
   out.member("name", file.name);
   out.member("size", file.size);
@@ -27,14 +26,12 @@ std::string_view place_of(const desk::BlobFinding& finding) {
 }
 
 void write_finding(JsonWriter& out, const desk::BlobFinding& finding, const Names& names) {
-  out.begin_object();
   out.member("fault", name_of(finding.fault));
   out.member("remedy", name_of(finding.remedy));
-  write_text(out, "place", place_of(finding));
-  write_text(out, "blob", finding.blob);
+  out.member_or_null("place", place_of(finding));
+  out.member_or_null("blob", finding.blob);
   if (finding.file) write_file(out, *finding.file, names);
-  if (!finding.reason.empty()) out.member("reason", finding.reason);
-  out.end_object();
+  out.member_if("reason", finding.reason);
 }
 
 std::string written(const Context& context, const desk::BlobCheckReport& report) {
@@ -42,31 +39,24 @@ std::string written(const Context& context, const desk::BlobCheckReport& report)
   if (!report.findings.empty()) {
     for (const Workspace& workspace : context.workspaces.list()) names.emplace(workspace.id, workspace.name);
   }
-  JsonWriter out;
-  out.begin_object();
-  out.member("state", name_of(report.state));
-  out.key("fix");
-  out.boolean(report.mend);
-  write_time(out, "started_at", report.started_at);
-  write_time(out, "ended_at", report.ended_at);
-  desk::write_counts(out, report);
-  out.member("wrong", report.wrong());
-  write_text(out, "reason", report.reason);
-  out.key("findings");
-  out.begin_array();
-  for (const desk::BlobFinding& finding : report.findings) write_finding(out, finding, names);
-  out.end_array();
-  out.end_object();
-  return out.take();
+  return json_object([&](JsonWriter& out) {
+    out.member("state", name_of(report.state));
+    out.member("fix", report.mend);
+    out.member_or_null("started_at", report.started_at);
+    out.member_or_null("ended_at", report.ended_at);
+    desk::write_counts(out, report);
+    out.member("wrong", report.wrong());
+    out.member_or_null("reason", report.reason);
+    out.objects("findings", report.findings, [&](const auto& finding) { write_finding(out, finding, names); });
+  });
 }
 
 Result<bool> wants_fix(const http::Request& request) {
   const auto body = json_body(request, BodyMay::be_absent);
   if (!body) return body.error();
-  const Json* fix = body->find("fix");
-  if (!fix || fix->is_null()) return false;
-  if (!fix->if_boolean()) return Error(errors::bad_field, {{"field", "fix"}}).with_sentence("fix is true or false");
-  return *fix->if_boolean();
+  Fields fields(*body);
+  const bool fix = fields.flag("fix");
+  return fields.result(fix);
 }
 
 }  // namespace

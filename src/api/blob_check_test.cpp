@@ -1,4 +1,4 @@
-#include "api/blob_check.h"
+#include "api/handlers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "api/blob_moves.h"
+#include "api/handlers.h"
 
 #include <gmock/gmock.h>
 

@@ -31,6 +31,7 @@
 #include "desk/workspaces/inbound_secrets.h"
 #include "desk/workspaces/workspaces.h"
 #include "http/callback_url.h"
+#include "http/response.h"
 
 namespace restante::api {
 

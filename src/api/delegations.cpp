@@ -1,4 +1,4 @@
-#include "api/delegations.h"
+#include "api/handlers.h"
 
 #include <algorithm>
 
@@ -15,74 +15,33 @@ namespace {
 
 using Status = DelegationStatus;
 
-Error bad_field(std::string_view field, std::string sentence) {
-  return Error(errors::bad_field, {{"field", std::string(field)}}).with_sentence(std::move(sentence));
-}
-
-Result<std::optional<Time>> time_field(const Json& body, std::string_view name) {
-  const auto text = text_field(body, name);
-  if (!text) return text.error();
-  if (!*text) return std::optional<Time>();
-  const auto time = parse_time(**text);
-  if (!time) return bad_field(name, std::string(name) + " must be a time of RFC 3339");
-  return time;
-}
-
-// A text that may be absent but not empty.
-Result<std::string> optional_text(const Json& body, std::string_view name) {
-  auto text = text_field(body, name);
-  if (!text) return text.error();
-  if (*text && (*text)->empty()) return bad_field(name, std::string(name) + " must not be empty");
-  return text->value_or(std::string());
-}
-
-Result<void> read_texts(const Json& body, desk::TaskRequest& order) {
-  const std::pair<std::string_view, std::string*> fields[] = {{"delegation_id", &order.delegation_id},
-                                                              {"idempotency_key", &order.idempotency_key},
-                                                              {"retry_of", &order.retry_of},
-                                                              {"parent_delegation_id", &order.parent_id},
-                                                              {"task", &order.task}};
-  for (const auto& [name, into] : fields) {
-    auto text = optional_text(body, name);
-    if (!text) return text.error();
-    *into = std::move(*text);
-  }
-  return {};
-}
-
 Result<desk::TaskRequest> order_in(const Json& body, WorkspaceId caller_id, std::string_view traceparent) {
+  Fields fields(body);
   desk::TaskRequest order;
   order.caller = caller_id;
   order.traceparent = traceparent;
-  if (const auto read = read_texts(body, order); !read) return read.error();
-  const auto target = optional_text(body, "target_id");
-  if (!target) return target.error();
-  if (!target->empty()) {
-    order.target = WorkspaceId::parse(*target);
-    if (!order.target) return bad_id("target_id");
-  }
-  const auto deadline = time_field(body, "deadline");
-  if (!deadline) return deadline.error();
-  order.deadline = *deadline;
+  order.delegation_id = fields.filled_text("delegation_id");
+  order.idempotency_key = fields.filled_text("idempotency_key");
+  order.retry_of = fields.filled_text("retry_of");
+  order.parent_id = fields.filled_text("parent_delegation_id");
+  order.task = fields.filled_text("task");
+  fields.filled_text("target_id");
+  order.target = fields.workspace("target_id");
+  order.deadline = fields.time("deadline");
   auto parts = attachment_parts(body);
-  if (!parts) return parts.error();
+  if (!parts) fields.fail(parts.error());
   const Json* attachments = body.find("attachments");
-  if (attachments && !attachments->is_null()) order.attachments = std::move(*parts);
-  return order;
+  if (parts && attachments && !attachments->is_null()) order.attachments = std::move(*parts);
+  return fields.result(std::move(order));
 }
 
 http::Response accepted(int status, std::string_view status_text, const Delegation& delegation, bool hit) {
-  JsonWriter out;
-  out.begin_object();
-  out.member("delegation_id", delegation.id);
-  out.member("status", status_text);
-  out.member("target_id", delegation.callee_id.text());
-  if (hit) {
-    out.key("idempotent_hit");
-    out.boolean(true);
-  }
-  out.end_object();
-  return http::json(status, out.take());
+  return object_answer(status, [&](JsonWriter& out) {
+    out.member("delegation_id", delegation.id);
+    out.member("status", status_text);
+    out.member("target_id", delegation.callee_id.text());
+    out.flag("idempotent_hit", hit);
+  });
 }
 
 http::Response delegated(const Result<OpenedDelegation>& opened) {
@@ -168,54 +127,44 @@ http::Response changed(const Result<DelegationChange>& change) {
           "as a late one");
     return answer(error);
   }
-  JsonWriter out;
-  out.begin_object();
-  out.member("delegation_id", is.id);
-  out.member("status", name_of(is.status));
-  out.end_object();
-  return http::json(200, out.take());
+  return object_answer(200, [&](JsonWriter& out) {
+    out.member("delegation_id", is.id);
+    out.member("status", name_of(is.status));
+  });
 }
 
 // A text, or any other JSON, which is passed on as it was written.
-Result<std::string> result_in(const Json& body) {
-  const auto preview = text_field(body, "response_preview");
-  if (!preview) return preview.error();
+std::string result_in(const Json& body, Fields& fields) {
+  const auto preview = fields.text("response_preview");
   const Json* result = body.find("result");
   if (result && !result->is_null()) return result->if_string() ? *result->if_string() : result->dump();
-  return preview->value_or(std::string());
+  return preview.value_or("");
 }
 
 Result<DelegationReport> report_in_body(const Json& body) {
+  Fields fields(body);
   DelegationReport report;
-  const auto named = required_text(body, "status");
-  if (!named) return named.error();
-  const auto status = parse_delegation_status(*named);
+  const auto status = parse_delegation_status(fields.required_text("status"));
   if (status != Status::in_progress && status != Status::completed && status != Status::failed) {
-    return Error(errors::bad_field,
-                 {{"field", std::string("status")}, {"allowed", std::string("in_progress, completed, failed")}})
-        .with_sentence("status must be one of in_progress, completed, failed");
+    fields.fail(not_one_of(errors::bad_field, "status", "in_progress, completed, failed"));
   }
-  report.status = *status;
-  auto result = result_in(body);
-  if (!result) return result.error();
-  const auto error = text_field(body, "error");
-  if (!error) return error.error();
-  report.text = std::move(*result);
-  if (report.status == Status::failed && *error && !(*error)->empty()) report.text = **error;
+  report.status = status.value_or(Status::failed);
+  report.text = result_in(body, fields);
+  const std::string error = fields.text("error").value_or("");
+  if (report.status == Status::failed && !error.empty()) report.text = error;
   if (report.status == Status::failed && report.text.empty()) report.text = "the receiving agent gave no reason";
-  return report;
+  return fields.result(std::move(report));
 }
 
 }  // namespace
 
 http::Response delegate_task(const Context& context, http::Request& request) {
-  const auto id = id_param<WorkspaceId>(request, "id");
-  if (!id) return answer(id.error());
+  const WorkspaceId id = workspace_in(request);
   const auto body = json_body(request, BodyMay::not_be_absent);
   if (!body) return answer(body.error());
   IdempotentRequest idempotent(context, "/workspaces/:id/delegate");
   if (auto answered = idempotent.begin(request, *body)) return std::move(*answered);
-  auto order = order_in(*body, *id, request.traceparent());
+  auto order = order_in(*body, id, request.traceparent());
   if (!order) return answer(order.error());
   auto ready = make_ready(context, request, std::move(*order));
   if (!ready) return answer(ready.error());
@@ -224,14 +173,15 @@ http::Response delegate_task(const Context& context, http::Request& request) {
 }
 
 http::Response record_delegation(const Context& context, http::Request& request) {
-  const auto id = id_param<WorkspaceId>(request, "id");
-  if (!id) return answer(id.error());
+  const WorkspaceId id = workspace_in(request);
   const auto body = json_body(request, BodyMay::not_be_absent);
   if (!body) return answer(body.error());
   IdempotentRequest idempotent(context, "/workspaces/:id/delegations/record");
   if (auto answered = idempotent.begin(request, *body)) return std::move(*answered);
-  if (const auto named = required_text(*body, "delegation_id"); !named) return answer(named.error());
-  auto order = order_in(*body, *id, request.traceparent());
+  Fields fields(*body);
+  fields.required_text("delegation_id");
+  if (fields.error()) return answer(*fields.error());
+  auto order = order_in(*body, id, request.traceparent());
   if (!order) return answer(order.error());
   order->recorded = true;
   order->attachments.emplace();
@@ -241,8 +191,6 @@ http::Response record_delegation(const Context& context, http::Request& request)
 }
 
 http::Response update_delegation(const Context& context, http::Request& request) {
-  const auto id = id_param<WorkspaceId>(request, "id");
-  if (!id) return answer(id.error());
   if (request.body.size() > kMaxResultBody) {
     return answer(Error(errors::result_too_large, {{"max", static_cast<std::int64_t>(kMaxResultBody)}}));
   }
@@ -254,37 +202,32 @@ http::Response update_delegation(const Context& context, http::Request& request)
   if (!parts) return answer(parts.error());
   const auto named = delegation_in(request);
   if (!named) return answer(errors::delegation_not_found);
-  return http::after(context.delegations.report(*id, *named, std::move(*report), std::move(*parts)), changed);
+  return http::after(context.delegations.report(workspace_in(request), *named, std::move(*report), std::move(*parts)),
+                     changed);
 }
 
 http::Response beat_delegation(const Context& context, http::Request& request) {
-  const auto id = id_param<WorkspaceId>(request, "id");
-  if (!id) return answer(id.error());
   const auto body = heartbeat_body(request);
   if (!body) return answer(body.error());
-  auto progress = text_field(*body, "progress");
-  if (!progress) return answer(progress.error());
+  Fields fields(*body);
+  auto progress = fields.text("progress");
+  if (fields.error()) return answer(*fields.error());
   const auto named = delegation_in(request);
   if (!named) return answer(errors::delegation_not_found);
-  return http::after(context.delegations.beat(*id, *named, std::move(*progress)),
+  return http::after(context.delegations.beat(workspace_in(request), *named, std::move(progress)),
                      [](const Result<DelegationChange>& change) {
                        if (!change) return answer(change.error());
-                       JsonWriter out;
-                       out.begin_object();
-                       out.member("status", name_of(change->delegation.status));
-                       out.key("cancel");
-                       out.boolean(!change->delegation.in_flight());
-                       out.end_object();
-                       return http::json(200, out.take());
+                       return object_answer(200, [&](JsonWriter& out) {
+                         out.member("status", name_of(change->delegation.status));
+                         out.member("cancel", !change->delegation.in_flight());
+                       });
                      });
 }
 
 http::Response cancel_delegation(const Context& context, http::Request& request) {
-  const auto id = id_param<WorkspaceId>(request, "id");
-  if (!id) return answer(id.error());
   const auto named = delegation_in(request);
   if (!named) return answer(errors::delegation_not_found);
-  return http::after(context.delegations.cancel(*id, *named), changed);
+  return http::after(context.delegations.cancel(workspace_in(request), *named), changed);
 }
 
 }  // namespace restante::api

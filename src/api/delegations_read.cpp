@@ -3,7 +3,7 @@
 
 #include "api/answers.h"
 #include "api/delegation_rows.h"
-#include "api/delegations.h"
+#include "api/handlers.h"
 #include "base/text.h"
 #include "model/errors.h"
 
@@ -16,12 +16,6 @@ constexpr int kUsualLimit = 100;
 constexpr int kMaxLimit = 500;
 constexpr int kMaxAdminLimit = 1'000;
 
-Error unknown_filter(std::string_view name, std::string allowed) {
-  std::string sentence = std::string(name) + " must be one of " + allowed;
-  return Error(errors::bad_parameter, {{"field", std::string(name)}, {"allowed", std::move(allowed)}})
-      .with_sentence(std::move(sentence));
-}
-
 Result<DelegationFilter> filter_in(const http::Request& request, WorkspaceId id) {
   DelegationFilter filter;
   filter.workspace = id;
@@ -29,11 +23,13 @@ Result<DelegationFilter> filter_in(const http::Request& request, WorkspaceId id)
     filter.in_flight = *status == "in_flight";
     if (!filter.in_flight) filter.status = parse_delegation_status(*status);
     if (!filter.in_flight && !filter.status) {
-      return unknown_filter("status", "queued, dispatched, in_progress, completed, failed, stuck, in_flight");
+      return not_one_of(errors::bad_parameter, "status",
+                        "queued, dispatched, in_progress, completed, failed, stuck, in_flight");
     }
   }
   if (const auto direction = request.query_param("direction")) {
-    if (*direction != "sent" && *direction != "received") return unknown_filter("direction", "sent, received");
+    if (*direction != "sent" && *direction != "received")
+      return not_one_of(errors::bad_parameter, "direction", "sent, received");
     filter.direction = *direction == "sent" ? DelegationFilter::Direction::sent : DelegationFilter::Direction::received;
   }
   const auto limit = parse_clamped(request.query_param("limit").value_or("")).value_or(kUsualLimit);
@@ -43,18 +39,13 @@ Result<DelegationFilter> filter_in(const http::Request& request, WorkspaceId id)
 
 // The tasks that the operator asks for: those given by a workspace, those given to one, or those between two.
 Result<void> read_parties(const http::Request& request, DelegationFilter& filter) {
-  std::optional<WorkspaceId> parties[2];
-  constexpr std::string_view kNames[] = {"caller", "callee"};
-  for (int i = 0; i < 2; ++i) {
-    const auto text = request.query_param(kNames[i]);
-    if (!text) continue;
-    parties[i] = WorkspaceId::parse(*text);
-    if (!parties[i]) return bad_id(kNames[i]);
-  }
-  const auto& [from, to] = parties;
-  filter.workspace = from ? from : to;
-  filter.direction = from ? DelegationFilter::Direction::sent : DelegationFilter::Direction::received;
-  if (from) filter.peer = to;
+  const auto from = id_parameter<WorkspaceId>(request, "caller");
+  if (!from) return from.error();
+  const auto to = id_parameter<WorkspaceId>(request, "callee");
+  if (!to) return to.error();
+  filter.workspace = *from ? *from : *to;
+  filter.direction = *from ? DelegationFilter::Direction::sent : DelegationFilter::Direction::received;
+  if (*from) filter.peer = *to;
   return {};
 }
 
@@ -74,33 +65,29 @@ http::Response whole(const Context& context, const Result<DelegationRecord>& rec
                      std::optional<WorkspaceId> seen_by) {
   if (!record) return answer(record.error());
   const auto view = context.delegations.look(std::span(&record->delegation, 1)).front();
-  JsonWriter out;
-  out.begin_object();
-  write_delegation(out, record->delegation, view, seen_by);
-  write_record(out, *record);
-  out.end_object();
-  return http::json(200, out.take());
+  return object_answer(200, [&](JsonWriter& out) {
+    write_delegation(out, record->delegation, view, seen_by);
+    write_record(out, *record);
+  });
 }
 
 }  // namespace
 
 http::Response list_delegations(const Context& context, http::Request& request) {
-  const auto id = id_param<WorkspaceId>(request, "id");
-  if (!id) return answer(id.error());
-  const auto filter = filter_in(request, *id);
+  const WorkspaceId id = workspace_in(request);
+  const auto filter = filter_in(request, id);
   if (!filter) return answer(filter.error());
-  if (const auto there = context.workspaces.find(*id); !there) return answer(there.error());
+  if (const auto there = context.workspaces.find(id); !there) return answer(there.error());
   JsonWriter out;
-  write_list(out, context, context.delegations.list(*filter), *id);
+  write_list(out, context, context.delegations.list(*filter), id);
   return http::json(200, out.take());
 }
 
 http::Response read_delegation(const Context& context, http::Request& request) {
-  const auto id = id_param<WorkspaceId>(request, "id");
-  if (!id) return answer(id.error());
+  const WorkspaceId id = workspace_in(request);
   const auto named = delegation_in(request);
   if (!named) return answer(errors::delegation_not_found);
-  return whole(context, context.delegations.read(*id, *named), *id);
+  return whole(context, context.delegations.read(id, *named), id);
 }
 
 http::Response list_all_delegations(const Context& context, http::Request& request) {
@@ -109,21 +96,19 @@ http::Response list_all_delegations(const Context& context, http::Request& reque
   filter.in_flight = status == "in_flight";
   if (!filter.in_flight) filter.status = parse_delegation_status(status);
   if (!filter.in_flight && (!filter.status || !is_final(*filter.status))) {
-    return answer(unknown_filter("status", "in_flight, stuck, failed, completed"));
+    return answer(not_one_of(errors::bad_parameter, "status", "in_flight, stuck, failed, completed"));
   }
   if (const auto read = read_parties(request, filter); !read) return answer(read.error());
   const auto limit = parse_clamped(request.query_param("limit").value_or("")).value_or(kUsualLimit);
   filter.limit = static_cast<int>(std::clamp<std::int64_t>(limit, 1, kMaxAdminLimit));
   const auto rows = context.delegations.list(filter);
-  JsonWriter out;
-  out.begin_object();
-  out.member("count", std::ssize(rows));
-  out.key("delegations");
-  write_list(out, context, rows, std::nullopt);
-  out.member("limit", static_cast<std::int64_t>(filter.limit));
-  out.member("status", status);
-  out.end_object();
-  return http::json(200, out.take());
+  return object_answer(200, [&](JsonWriter& out) {
+    out.member("count", std::ssize(rows));
+    out.key("delegations");
+    write_list(out, context, rows, std::nullopt);
+    out.member("limit", static_cast<std::int64_t>(filter.limit));
+    out.member("status", status);
+  });
 }
 
 http::Response read_any_delegation(const Context& context, http::Request& request) {
@@ -134,11 +119,9 @@ http::Response read_any_delegation(const Context& context, http::Request& reques
 
 http::Response delegation_figures(const Context& context, http::Request&) {
   const DelegationStats stats = context.delegations.stats();
-  JsonWriter out;
-  out.begin_object();
-  for (const Status status : kDelegationStatuses) out.member(name_of(status), stats.of(status));
-  out.end_object();
-  return http::json(200, out.take());
+  return object_answer(200, [&](JsonWriter& out) {
+    for (const Status status : kDelegationStatuses) out.member(name_of(status), stats.of(status));
+  });
 }
 
 }  // namespace restante::api

@@ -1,4 +1,4 @@
-#include "api/delegations.h"
+#include "api/handlers.h"
 
 #include <gmock/gmock.h>
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "api/answers.h"
-#include "api/context.h"
+#include "api/handlers.h"
 #include "model/errors.h"
 
 namespace restante::api {
@@ -31,11 +31,17 @@ http::Response download(const Context& context, http::Request& request) {
   return answer(errors::no_such_download);
 }
 
-std::string install_command(const Program& program, const std::string& url, const std::string& enrolment) {
-  if (program.name.empty()) return {};
-  return fmt::format(
-      "curl -fsSL {}/download/{} -o restante && chmod +x restante && ./restante connect --url {} --enrol {}", url,
-      program.name, url, enrolment);
+std::string platform_url(const Context& context, const http::Request& request) {
+  if (!context.public_url.empty()) return context.public_url;
+  return fmt::format("{}://{}", request.secure ? "https" : "http", request.host);
+}
+
+void write_commands(JsonWriter& out, const Program& program, const std::string& url, const std::string& enrolment) {
+  const std::string connect = fmt::format("restante connect --url {} --enrol {}", url, enrolment);
+  out.member("connect_command", connect);
+  if (program.name.empty()) return;
+  out.member("install_command", fmt::format("curl -fsSL {}/download/{} -o restante && chmod +x restante && ./{}", url,
+                                            program.name, connect));
 }
 
 }  // namespace restante::api

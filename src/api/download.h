@@ -1,12 +1,11 @@
-// GET /download/:file: the agent's executable for the server's own system, and its sha256 in the format of `sha256sum
-// -c`. Public: a person who pastes the first line has no token yet, and the program is not a secret.
+// The agent's executable that this server offers for download, and the lines that people paste to connect an agent.
 #pragma once
 #include <cstdint>
 #include <memory>
 #include <string>
 
+#include "base/json_writer.h"
 #include "http/request.h"
-#include "http/response.h"
 
 namespace restante::api {
 
@@ -20,10 +19,10 @@ struct Program {
   int fd = -1;
 };
 
-http::Response download(const Context& context, http::Request& request);
-
-// The lines to paste on a new machine: fetch the program, make it executable, connect. Empty when there is no program
-// to fetch.
-std::string install_command(const Program& program, const std::string& url, const std::string& enrolment);
+// public_url, or the address that the client used: on a new machine the line to paste works without changes.
+std::string platform_url(const Context& context, const http::Request& request);
+// Writes the lines to paste on a new machine: one that connects and, if there is a program to fetch, one that fetches
+// it before.
+void write_commands(JsonWriter& out, const Program& program, const std::string& url, const std::string& enrolment);
 
 }  // namespace restante::api

@@ -1,4 +1,4 @@
-#include "api/events.h"
+#include "api/handlers.h"
 
 #include "api/answers.h"
 
@@ -33,14 +33,13 @@ http::Response stream(const Principal& who, std::vector<std::string> topics, std
 }  // namespace
 
 http::Response workspace_events(const Context& context, http::Request& request) {
-  const auto id = id_param<WorkspaceId>(request, "id");
-  if (!id) return answer(id.error());
+  const WorkspaceId id = workspace_in(request);
   const Principal& who = caller(request);
   std::optional<std::string_view> last_event_id;
   if (request.header_count("Last-Event-ID") > 0) last_event_id = request.header("Last-Event-ID");
-  auto source = context.events.follow(who, *id, last_event_id);
+  auto source = context.events.follow(who, id, last_event_id);
   if (!source) return answer(source.error());
-  return stream(who, {desk::topic_of(*id), desk::live_topic_of(*id)}, std::move(*source));
+  return stream(who, {desk::topic_of(id), desk::live_topic_of(id)}, std::move(*source));
 }
 
 http::Response all_events(const Context& context, http::Request& request) {

@@ -69,8 +69,8 @@ std::optional<http::Response> admit(const Context& context, http::Request& reque
 template <class Allowed>
 std::optional<http::Response> admit_to_workspace(const Context& context, http::Request& request, Allowed allowed) {
   return admit(context, request, errors::invalid_token, [&](const Principal& principal) -> Result<bool> {
-    const auto id = id_param<WorkspaceId>(request, "id");
-    if (!id) return id.error();
+    const auto id = WorkspaceId::parse(request.param("id"));
+    if (!id) return bad_id("id");
     return allowed(principal, *id);
   });
 }

@@ -1,4 +1,4 @@
-#include "api/health.h"
+#include "api/handlers.h"
 
 #include "base/json_writer.h"
 
@@ -6,25 +6,23 @@ namespace restante::api {
 namespace {
 
 http::Response readiness(const Context& context) {
-  JsonWriter out;
   bool all = true;
-  out.begin_object();
-  out.key("checks");
-  out.begin_object();
-  for (const ReadinessCheck& check : context.readiness) {
-    bool passed = true;
-    try {
-      check.check();
-    } catch (const std::exception&) {
-      // The reason is in the log; the answer only names the check.
-      passed = all = false;
-    }
-    out.member(check.name, passed ? "ok" : "failed");
-  }
-  out.end_object();
-  out.member("status", all ? "ready" : "not_ready");
-  out.end_object();
-  http::Response response = http::json(all ? 200 : 503, out.take());
+  std::string body = json_object([&](JsonWriter& out) {
+    out.object("checks", [&] {
+      for (const ReadinessCheck& check : context.readiness) {
+        bool passed = true;
+        try {
+          check.check();
+        } catch (const std::exception&) {
+          // The reason is in the log; the answer only names the check.
+          passed = all = false;
+        }
+        out.member(check.name, passed ? "ok" : "failed");
+      }
+    });
+    out.member("status", all ? "ready" : "not_ready");
+  });
+  http::Response response = http::json(all ? 200 : 503, std::move(body));
   if (!all) response.headers.emplace_back("Retry-After", "1");
   return response;
 }

@@ -1,7 +1,7 @@
 #include "api/idempotency.h"
 
 #include <algorithm>
-#include <charconv>
+#include <array>
 #include <span>
 #include <vector>
 
@@ -26,18 +26,10 @@ Digest digest_of_parts(std::span<const std::string_view> parts) {
 }
 
 std::string owner_of(const Principal& principal) {
-  switch (principal.role) {
-    case Principal::Role::admin:
-      return "admin";
-    case Principal::Role::workspace:
-      return "workspace " + principal.workspace_id->text();
-    case Principal::Role::sender:
-    case Principal::Role::enrolment:
-      return "token " + principal.own_token()->text();
-    case Principal::Role::anonymous:
-      return "anonymous";
-  }
-  return "anonymous";
+  if (principal.is_admin()) return "admin";
+  if (principal.role == Principal::Role::anonymous) return "anonymous";
+  if (principal.role == Principal::Role::workspace) return "workspace " + principal.workspace_id->text();
+  return "token " + principal.own_token()->text();
 }
 
 bool is_key(std::string_view text) {
@@ -67,27 +59,19 @@ Digest digest_of(const Json& body) { return sha256(desk::canonical_text(body)); 
 
 std::string keep(const http::Response& answer) {
   const auto& body = std::get<std::string>(answer.content);
-  JsonWriter out;
-  out.begin_object();
-  out.member("status", static_cast<std::int64_t>(answer.status));
-  out.member("type", answer.content_type);
-  out.key("headers");
-  out.begin_array();
-  for (const auto& [name, value] : answer.headers) {
-    out.begin_array();
-    out.string(name);
-    out.string(value);
-    out.end_array();
-  }
-  out.end_array();
-  // A callback may answer with any bytes; text columns accept only text.
-  if (is_valid_utf8(body) && body.find('\0') == std::string::npos) {
-    out.member("body", body);
-  } else {
-    out.member("hex", to_hex({reinterpret_cast<const std::uint8_t*>(body.data()), body.size()}));
-  }
-  out.end_object();
-  return out.take();
+  return json_object([&](JsonWriter& out) {
+    out.member("status", static_cast<std::int64_t>(answer.status));
+    out.member("type", answer.content_type);
+    out.array("headers", answer.headers, [&](const auto& header) {
+      out.array(std::array{header.first, header.second}, [&](const auto& text) { out.string(text); });
+    });
+    // A callback may answer with any bytes; text columns accept only text.
+    if (is_valid_utf8(body) && body.find('\0') == std::string::npos) {
+      out.member("body", body);
+    } else {
+      out.member("hex", to_hex({reinterpret_cast<const std::uint8_t*>(body.data()), body.size()}));
+    }
+  });
 }
 
 http::Response replay(std::string_view kept) {

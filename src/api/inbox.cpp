@@ -1,11 +1,10 @@
-#include "api/inbox.h"
+#include "api/handlers.h"
 
 #include <algorithm>
 
 #include "api/answers.h"
 #include "api/idempotency.h"
 #include "api/inbox_rows.h"
-#include "api/workspaces.h"
 #include "base/text.h"
 #include "model/errors.h"
 
@@ -15,22 +14,18 @@ namespace {
 constexpr std::int64_t kMaxWait = 50;
 constexpr std::int64_t kMaxSeconds = 2'592'000;  // 30 days
 
-Error bad_parameter(std::string_view name, std::string_view wanted) {
-  return Error(errors::bad_parameter, {{"field", std::string(name)}})
-      .with_sentence(std::string(name) + " must be " + std::string(wanted));
-}
-
 Result<void> parse_cursor(const http::Request& request, InboxQuery& query) {
   const auto since_id = request.query_param("since_id");
   const auto since_seq = request.query_param("since_seq");
-  if (since_id && since_seq) return bad_parameter("since_id", "given without since_seq");
+  if (since_id && since_seq) return bad_parameter("since_id", "since_id must be given without since_seq");
   if (since_id) {
     query.since_id = InboxRowId::parse(*since_id);
-    if (!query.since_id) return bad_parameter("since_id", "a UUID");
+    if (!query.since_id) return bad_parameter("since_id", "since_id must be a UUID");
   }
   if (since_seq) {
     query.since_seq = parse_clamped(*since_seq);
-    if (!query.since_seq || *query.since_seq < 0) return bad_parameter("since_seq", "a number, 0 or above");
+    if (!query.since_seq || *query.since_seq < 0)
+      return bad_parameter("since_seq", "since_seq must be a number, 0 or above");
   }
   return {};
 }
@@ -38,12 +33,12 @@ Result<void> parse_cursor(const http::Request& request, InboxQuery& query) {
 Result<void> parse_times(const http::Request& request, InboxQuery& query, Time now) {
   if (const auto text = request.query_param("since_secs")) {
     const auto seconds = parse_clamped(*text);
-    if (!seconds || *seconds <= 0) return bad_parameter("since_secs", "a number of seconds above 0");
+    if (!seconds || *seconds <= 0) return bad_parameter("since_secs", "since_secs must be a number of seconds above 0");
     query.not_before = now - std::chrono::seconds(std::min(*seconds, kMaxSeconds));
   }
   if (const auto text = request.query_param("before_ts")) {
     query.before = parse_time(*text);
-    if (!query.before) return bad_parameter("before_ts", "an RFC 3339 time");
+    if (!query.before) return bad_parameter("before_ts", "before_ts must be an RFC 3339 time");
   }
   return {};
 }
@@ -56,11 +51,11 @@ Result<void> parse_filters(const http::Request& request, InboxQuery& query) {
   } else if (source == "agent") {
     query.source = InboxQuery::Source::agent;
   } else if (!source.empty()) {
-    return bad_parameter("source", "canvas or agent");
+    return bad_parameter("source", "source must be canvas or agent");
   }
   if (const auto peer = request.query_param("peer_id")) {
     query.peer = WorkspaceId::parse(*peer);
-    if (!query.peer) return bad_parameter("peer_id", "a UUID");
+    if (!query.peer) return bad_parameter("peer_id", "peer_id must be a UUID");
   }
   // An invalid limit means the default; a number beyond any page is cut before it becomes an int.
   const auto limit = parse_clamped(request.query_param("limit").value_or("")).value_or(0);
@@ -105,45 +100,33 @@ std::string json_text(const Json& body, std::string_view name) {
 }
 
 Result<NewInboxRow> parse_inbox_row(const Json& body) {
+  const std::string type = body.text("activity_type");
+  if (!desk::may_be_appended(type)) {
+    return bad_field(
+        "activity_type",
+        "invalid activity_type: it must be a2a_send, a2a_receive, task_update, agent_log, skill_promotion, "
+        "memory_write or error");
+  }
+  Fields fields(body);
   NewInboxRow row;
-  const Json* type = body.find("activity_type");
-  if (!type || !type->if_string() || !desk::may_be_appended(*type->if_string())) {
-    return Error(errors::bad_field, {{"field", std::string("activity_type")}})
-        .with_sentence(
-            "invalid activity_type: it must be a2a_send, a2a_receive, task_update, agent_log, skill_promotion, "
-            "memory_write or error");
-  }
-  row.activity_type = *type->if_string();
-  const std::pair<std::string_view, std::string*> texts[] = {{"method", &row.method},
-                                                             {"summary", &row.summary},
-                                                             {"status", &row.status},
-                                                             {"error_detail", &row.error_detail},
-                                                             {"message_id", &row.message_id}};
-  for (const auto& [name, field] : texts) {
-    const auto text = text_field(body, name);
-    if (!text) return text.error();
-    if (*text) *field = **text;
-  }
-  const std::pair<std::string_view, std::optional<WorkspaceId>*> ids[] = {{"source_id", &row.source_id},
-                                                                          {"target_id", &row.target_id}};
-  for (const auto& [name, field] : ids) {
-    const auto id = workspace_field(body, name);
-    if (!id) return id.error();
-    *field = *id;
-  }
-  const auto duration = whole_field(body, "duration_ms");
-  if (!duration) return duration.error();
-  row.duration_ms = *duration;
+  row.activity_type = type;
+  row.method = fields.text("method").value_or("");
+  row.summary = fields.text("summary").value_or("");
+  row.status = fields.text("status").value_or(row.status);
+  row.error_detail = fields.text("error_detail").value_or("");
+  row.message_id = fields.text("message_id").value_or("");
+  row.source_id = fields.workspace("source_id");
+  row.target_id = fields.workspace("target_id");
+  row.duration_ms = fields.whole("duration_ms");
   row.request_body = json_text(body, "request_body");
   row.response_body = json_text(body, "response_body");
-  return row;
+  return fields.result(std::move(row));
 }
 
 }  // namespace
 
 http::Response append_own_row(const Context& context, http::Request& request) {
-  const auto id = id_param<WorkspaceId>(request, "id");
-  if (!id) return answer(id.error());
+  const WorkspaceId id = workspace_in(request);
   const auto body = json_body(request, BodyMay::not_be_absent);
   if (!body) return answer(body.error());
   IdempotentRequest idempotent(context, "/workspaces/:id/activity");
@@ -152,45 +135,35 @@ http::Response append_own_row(const Context& context, http::Request& request) {
   if (!row) return answer(row.error());
   row->traceparent = request.traceparent();
   return idempotent.perform<Appended>(
-      [&](OptionalClaim<Appended> claim) { return context.inbox.append_own_row(*id, *row, std::move(claim)); },
-      [](const Result<Appended>& logged) {
-        return logged ? http::json(200, R"({"status":"logged"})") : answer(logged.error());
-      });
+      [&](OptionalClaim<Appended> claim) { return context.inbox.append_own_row(id, *row, std::move(claim)); },
+      fixed_answer(R"({"status":"logged"})"));
 }
 
 http::Response ack_inbox(const Context& context, http::Request& request) {
-  const auto id = id_param<WorkspaceId>(request, "id");
-  if (!id) return answer(id.error());
+  const WorkspaceId id = workspace_in(request);
   const auto body = json_body(request, BodyMay::not_be_absent);
   if (!body) return answer(body.error());
-  const auto seq = whole_field(*body, "acked_seq");
-  if (!seq) return answer(seq.error());
-  if (!*seq || **seq < 0) {
-    return answer(Error(errors::bad_field, {{"field", std::string("acked_seq")}})
-                      .with_sentence("acked_seq must be a number, 0 or above"));
-  }
-  if (const auto known = context.inbox.check(*id); !known) return answer(known.error());
-  auto commit = context.inbox.ack(*id, **seq);
-  commit.then([&context, id = *id](const Result<std::int64_t>& stands) {
+  Fields fields(*body);
+  const std::int64_t seq = fields.whole("acked_seq").value_or(-1);
+  if (seq < 0) fields.fail(bad_field("acked_seq", "acked_seq must be a number, 0 or above"));
+  if (fields.error()) return answer(*fields.error());
+  if (const auto known = context.inbox.check(id); !known) return answer(known.error());
+  auto commit = context.inbox.ack(id, seq);
+  commit.then([&context, id](const Result<std::int64_t>& stands) {
     if (stands) context.delegations.mark_acked(id);
   });
   return http::after(std::move(commit), [](const Result<std::int64_t>& stands) {
     if (!stands) return answer(stands.error());
-    JsonWriter out;
-    out.begin_object();
-    out.member("last_acked_seq", *stands);
-    out.end_object();
-    return http::json(200, out.take());
+    return object_answer(200, [&](JsonWriter& out) { out.member("last_acked_seq", *stands); });
   });
 }
 
 http::Response read_inbox(const Context& context, http::Request& request) {
-  const auto id = id_param<WorkspaceId>(request, "id");
-  if (!id) return answer(id.error());
+  const WorkspaceId id = workspace_in(request);
   const auto query = parse_query(request, context.clock.now());
   if (!query) return answer(query.error());
   const Principal& who = caller(request);
-  const auto entered = context.inbox.begin_read(who, *id);
+  const auto entered = context.inbox.begin_read(who, id);
   if (!entered) return answer(entered.error());
 
   const bool cursor = query->since_id || query->since_seq;
@@ -204,19 +177,19 @@ http::Response read_inbox(const Context& context, http::Request& request) {
     return empty;
   };
   if (!cursor || seconds == 0) {
-    auto found = read_rows(context, who, *id, poll_request);
+    auto found = read_rows(context, who, id, poll_request);
     return found ? std::move(*found) : nothing();
   }
   http::HeldPoll wait;
   wait.topics = desk::revocation_topics(who);
-  wait.topics.push_back(desk::topic_of(*id));
+  wait.topics.push_back(desk::topic_of(id));
   wait.owner = who.token_id ? who.token_id->text() : std::string("admin");
   wait.patience = std::chrono::seconds(seconds);
-  wait.attempt = [&context, who, workspace_id = *id, poll_request = std::move(poll_request),
+  wait.attempt = [&context, who, id, poll_request = std::move(poll_request),
                   poll = *entered]() -> std::optional<http::Response> {
     if (!context.principals.still_live(who)) return answer(errors::invalid_token);
-    if (auto found = read_rows(context, who, workspace_id, poll_request)) return found;
-    const auto there = context.inbox.check(workspace_id);
+    if (auto found = read_rows(context, who, id, poll_request)) return found;
+    const auto there = context.inbox.check(id);
     return there ? std::nullopt : std::optional(answer(there.error()));
   };
   wait.give_up = nothing;

@@ -1,4 +1,4 @@
-#include "api/liveness.h"
+#include "api/handlers.h"
 
 #include <gtest/gtest.h>
 

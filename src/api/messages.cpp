@@ -1,6 +1,7 @@
 #include "api/messages.h"
 
 #include "api/answers.h"
+#include "api/handlers.h"
 #include "api/idempotency.h"
 #include "api/outgoing.h"
 #include "api/push.h"
@@ -14,10 +15,7 @@ Result<void> check_named_caller(const http::Request& request, WorkspaceId owner)
   const std::string_view named = request.header("X-Workspace-ID");
   if (named.empty()) return {};
   const auto id = WorkspaceId::parse(named);
-  if (!id) {
-    return Error(errors::bad_parameter, {{"field", std::string("X-Workspace-ID")}})
-        .with_sentence("X-Workspace-ID must be a UUID");
-  }
+  if (!id) return bad_parameter("X-Workspace-ID", "X-Workspace-ID must be a UUID");
   if (*id != owner)
     return Error(errors::not_allowed).with_sentence("X-Workspace-ID is not the workspace of this token");
   return {};
@@ -40,48 +38,43 @@ Result<Json::Array> attachment_parts(const Json& body) {
   const Json* attachments = body.find("attachments");
   if (!attachments || attachments->is_null()) return parts;
   const Error wrong =
-      Error(errors::bad_field, {{"field", std::string("attachments")}})
-          .with_sentence(
-              "attachments must be a list of objects with uri and name, and mimeType and size of the right type");
+      bad_field("attachments",
+                "attachments must be a list of objects with uri and name, and mimeType and size of the right type");
   if (!attachments->if_array()) return wrong;
   for (const Json& item : *attachments->if_array()) {
-    const auto uri = required_text(item, "uri");
-    const auto name = required_text(item, "name");
-    if (!uri || !name) return wrong;
-    Json file = Json::object({{"uri", Json::string(*uri)}, {"name", Json::string(*name)}});
-    const auto type = text_field(item, "mimeType");
-    const auto size = whole_field(item, "size");
-    if (!type || !size) return wrong;
-    if (*type) file.set("mimeType", Json::string(**type));
-    if (*size) file.set("size", Json::number(**size));
+    Fields fields(item);
+    Json file = Json::object(
+        {{"uri", Json::string(fields.required_text("uri"))}, {"name", Json::string(fields.required_text("name"))}});
+    if (const auto type = fields.text("mimeType")) file.set("mimeType", Json::string(*type));
+    if (const auto size = fields.whole("size")) file.set("size", Json::number(*size));
+    if (fields.error()) return wrong;
     parts.push_back(Json::object({{"kind", Json::string("file")}, {"file", std::move(file)}}));
   }
   return parts;
 }
 
 http::Response send_message(const Context& context, http::Request& request) {
-  const auto id = id_param<WorkspaceId>(request, "id");
-  if (!id) return answer(id.error());
+  const WorkspaceId id = workspace_in(request);
   const Principal& who = caller(request);
-  if (const auto allowed = check_sender(context, request, *id); !allowed) return answer(allowed.error());
+  if (const auto allowed = check_sender(context, request, id); !allowed) return answer(allowed.error());
   auto body = json_body(request, BodyMay::not_be_absent);
   if (!body) return answer(body.error());
   IdempotentRequest idempotent(context, "/workspaces/:id/a2a");
   if (auto answered = idempotent.begin(request, *body)) return std::move(*answered);
-  const auto target = context.workspaces.find(*id);
+  const auto target = context.workspaces.find(id);
   if (!target) return answer(target.error());
   auto envelope = desk::normalise_message(std::move(*body), context.clock.now());
   if (!envelope) return answer(envelope.error());
   const auto is_outgoing = [&](FileId file) {
-    const auto found = context.uploads.find(who, *id, file);
+    const auto found = context.uploads.find(who, id, file);
     return found && found->upload.direction == UploadDirection::out;
   };
-  auto files = desk::address_files(who, *id, *envelope, context.clock.now(), is_outgoing);
+  auto files = desk::address_files(who, id, *envelope, context.clock.now(), is_outgoing);
   if (!files) return answer(files.error());
-  NewInboxRow row = desk::message_row(who, *id, *envelope, std::string(request.traceparent()));
+  NewInboxRow row = desk::message_row(who, id, *envelope, std::string(request.traceparent()));
   if (!files->empty()) return send_with_files(context, idempotent, *target, std::move(row), std::move(*files));
   if (target->delivery_mode == DeliveryMode::push) return push_message(context, idempotent, *target, std::move(row));
-  return post(context, idempotent, *id, row, [](const Result<Appended>& at) { return queued_answer("poll", at); });
+  return post(context, idempotent, id, row, [](const Result<Appended>& at) { return queued_answer("poll", at); });
 }
 
 http::Response post(const Context& context, const IdempotentRequest& idempotent, WorkspaceId workspace,
@@ -93,32 +86,28 @@ http::Response post(const Context& context, const IdempotentRequest& idempotent,
 
 http::Response queued_answer(std::string_view delivery_mode, const Result<Appended>& appended) {
   if (!appended) return answer(appended.error());
-  JsonWriter out;
-  out.begin_object();
-  out.member("delivery_mode", delivery_mode);
-  out.member("method", "message/send");
-  out.member("status", "queued");
-  out.member("activity_id", appended->id.text());
-  out.member("seq", appended->seq);
-  out.end_object();
-  return http::json(200, out.take());
+  return object_answer(200, [&](JsonWriter& out) {
+    out.member("delivery_mode", delivery_mode);
+    out.member("method", "message/send");
+    out.member("status", "queued");
+    out.member("activity_id", appended->id.text());
+    out.member("seq", appended->seq);
+  });
 }
 
 http::Response notify(const Context& context, http::Request& request) {
-  const auto id = id_param<WorkspaceId>(request, "id");
-  if (!id) return answer(id.error());
+  const WorkspaceId id = workspace_in(request);
   const auto body = json_body(request, BodyMay::not_be_absent);
   if (!body) return answer(body.error());
   IdempotentRequest idempotent(context, "/workspaces/:id/notify");
   if (auto answered = idempotent.begin(request, *body)) return std::move(*answered);
-  const auto text = required_text(*body, "message");
-  if (!text) return answer(text.error());
+  Fields fields(*body);
+  const std::string text = fields.required_text("message");
+  if (fields.error()) return answer(*fields.error());
   const auto parts = attachment_parts(*body);
   if (!parts) return answer(parts.error());
-  if (const auto shown = context.outgoing.check_shown(*id, *parts); !shown) return answer(shown.error());
-  return post(context, idempotent, *id, desk::notify_row(*id, *text, *parts), [](const Result<Appended>& at) {
-    return at ? http::json(200, R"({"status":"sent"})") : answer(at.error());
-  });
+  if (const auto shown = context.outgoing.check_shown(id, *parts); !shown) return answer(shown.error());
+  return post(context, idempotent, id, desk::notify_row(id, text, *parts), fixed_answer(R"({"status":"sent"})"));
 }
 
 }  // namespace restante::api

@@ -1,22 +1,19 @@
-// /workspaces/:id/a2a and /notify: messages to an agent, and from it to its people.
+// What handlers share that put a message into an inbox.
 #pragma once
 #include <functional>
 
 #include "api/context.h"
 #include "api/idempotency.h"
 #include "base/json.h"
-#include "http/request.h"
 #include "http/response.h"
 
 namespace restante::api {
 
-http::Response send_message(const Context&, http::Request&);
 // The answer for a message that is stored in the inbox, or the error.
 http::Response queued_answer(std::string_view delivery_mode, const Result<Appended>& appended);
 // Appends the row to the workspace's inbox, once; answers when it is stored.
 http::Response post(const Context& context, const IdempotentRequest& idempotent, WorkspaceId workspace,
                     const NewInboxRow& row, std::function<http::Response(const Result<Appended>&)> to_answer);
-http::Response notify(const Context&, http::Request&);
 // A body's `attachments` as A2A file parts; empty when there are none. bad_field.
 Result<Json::Array> attachment_parts(const Json& body);
 

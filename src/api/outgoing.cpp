@@ -9,18 +9,16 @@ namespace {
 
 // The inbox row of a push workspace about files for a message with which its callback is about to be called.
 NewInboxRow files_row(const NewInboxRow& message, std::size_t files) {
-  JsonWriter body;
-  body.begin_object();
-  body.member("messageId", message.message_id);
-  body.member("files", static_cast<std::int64_t>(files));
-  body.end_object();
   NewInboxRow row;
   row.activity_type = "a2a_send";
   row.method = "message/files";
   row.summary = message.summary;
   row.source_id = message.source_id;
   row.target_id = message.target_id;
-  row.request_body = body.take();
+  row.request_body = json_object([&](JsonWriter& body) {
+    body.member("messageId", message.message_id);
+    body.member("files", static_cast<std::int64_t>(files));
+  });
   row.traceparent = message.traceparent;
   return row;
 }

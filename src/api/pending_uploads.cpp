@@ -5,25 +5,13 @@
 #include <fmt/format.h>
 
 #include "api/answers.h"
+#include "api/handlers.h"
 #include "base/text.h"
 #include "http/ranges.h"
 #include "model/errors.h"
 
 namespace restante::api {
 namespace {
-
-struct PendingPath {
-  WorkspaceId workspace;
-  FileId file;
-};
-
-Result<PendingPath> pending_path(const http::Request& request) {
-  const auto workspace = id_param<WorkspaceId>(request, "id");
-  if (!workspace) return workspace.error();
-  const auto file = id_param<FileId>(request, "fid");
-  if (!file) return file.error();
-  return PendingPath{*workspace, *file};
-}
 
 // A browser that opens an uploaded file must neither render nor run it.
 void add_content_headers(http::Response& response, const Upload& upload, std::string_view etag) {
@@ -119,9 +107,9 @@ Result<std::string> reason_of(const http::Request& request) {
     if (!parsed || !parsed->if_object()) return std::string();
     body = std::move(*parsed);
   }
-  const auto reason = text_field(*body, "reason");
-  if (!reason) return reason.error();
-  return reason->value_or("");
+  Fields fields(*body);
+  const auto reason = fields.text("reason");
+  return fields.result(reason.value_or(""));
 }
 
 // Whether recall_pending would succeed for this principal.
@@ -141,60 +129,41 @@ void write_upload(JsonWriter& out, const Upload& upload, UploadState state) {
   out.member("sha256", to_hex(upload.sha256));
   out.member("direction", name_of(upload.direction));
   out.member("state", name_of(state));
-  out.member("created_at", format_time(upload.created_at));
-  write_time(out, "fetched_at", upload.fetched_at);
-  write_time(out, "acked_at", upload.acked_at);
-  write_time(out, "failed_at", upload.failed_at);
-  write_text(out, "reason", upload.reason);
-  write_text(out, "damage", upload.damage ? name_of(*upload.damage) : std::string_view());
-  out.member("expires_at", format_time(upload.expires_at));
+  out.member("created_at", upload.created_at);
+  out.member_or_null("fetched_at", upload.fetched_at);
+  out.member_or_null("acked_at", upload.acked_at);
+  out.member_or_null("failed_at", upload.failed_at);
+  out.member_or_null("reason", upload.reason);
+  out.member_or_null("damage", upload.damage ? name_of(*upload.damage) : std::string_view());
+  out.member("expires_at", upload.expires_at);
   out.member("uri", pending_uri(upload.workspace_id, upload.id));
 }
 
 http::Response list_pending(const Context& context, http::Request& request) {
-  const auto id = id_param<WorkspaceId>(request, "id");
-  if (!id) return answer(id.error());
-  std::optional<FileId> after;
-  if (const auto text = request.query_param("after")) {
-    after = FileId::parse(*text);
-    if (!after) return answer(bad_id("after"));
-  }
+  const auto after = id_parameter<FileId>(request, "after");
+  if (!after) return answer(after.error());
   const auto limit = parse_signed(request.query_param("limit").value_or("")).value_or(100);
-  const auto rows =
-      context.uploads.waiting(caller(request), *id, after, static_cast<int>(std::clamp<std::int64_t>(limit, 1, 500)));
+  const auto rows = context.uploads.waiting(caller(request), workspace_in(request), *after,
+                                            static_cast<int>(std::clamp<std::int64_t>(limit, 1, 500)));
   const Time now = context.clock.now();
-  JsonWriter out;
-  out.begin_array();
-  for (const Upload& upload : rows) {
-    out.begin_object();
+  return list_answer(rows, [&](JsonWriter& out, const Upload& upload) {
     write_upload(out, upload, upload.state(now));
-    out.key("recallable");
-    out.boolean(is_recallable(caller(request), upload, upload.state(now)));
-    out.end_object();
-  }
-  out.end_array();
-  return http::json(200, out.take());
+    out.member("recallable", is_recallable(caller(request), upload, upload.state(now)));
+  });
 }
 
 http::Response read_pending(const Context& context, http::Request& request) {
-  const auto path = pending_path(request);
-  if (!path) return answer(path.error());
-  const auto upload_status = context.uploads.find(caller(request), path->workspace, path->file);
+  const auto upload_status = context.uploads.find(caller(request), workspace_in(request), file_in(request));
   if (!upload_status) return answer(upload_status.error());
-  JsonWriter out;
-  out.begin_object();
-  write_upload(out, upload_status->upload, upload_status->state);
-  out.key("recallable");
-  out.boolean(is_recallable(caller(request), upload_status->upload, upload_status->state));
-  write_time(out, "ended_at", upload_status->ended_at);
-  out.end_object();
-  return http::json(200, out.take());
+  return object_answer(200, [&](JsonWriter& out) {
+    write_upload(out, upload_status->upload, upload_status->state);
+    out.member("recallable", is_recallable(caller(request), upload_status->upload, upload_status->state));
+    out.member_or_null("ended_at", upload_status->ended_at);
+  });
 }
 
 http::Response pending_content(const Context& context, http::Request& request) {
-  const auto path = pending_path(request);
-  if (!path) return answer(path.error());
-  auto upload = context.uploads.admit(caller(request), path->workspace, path->file);
+  auto upload = context.uploads.admit(caller(request), workspace_in(request), file_in(request));
   if (!upload) return answer(upload.error());
   ContentRequest content_request(request);
   if (!desk::Uploads::is_far(*upload)) return content_answer(context, content_request, std::move(*upload));
@@ -204,31 +173,19 @@ http::Response pending_content(const Context& context, http::Request& request) {
 }
 
 http::Response ack_pending(const Context& context, http::Request& request) {
-  const auto path = pending_path(request);
-  if (!path) return answer(path.error());
-  return http::after(context.uploads.ack(path->workspace, path->file), [](const Result<UploadChange>& acked) {
-    return acked ? http::json(200, R"({"acked":true})") : answer(acked.error());
-  });
+  return http::after(context.uploads.ack(workspace_in(request), file_in(request)), fixed_answer(R"({"acked":true})"));
 }
 
 http::Response fail_pending(const Context& context, http::Request& request) {
-  const auto path = pending_path(request);
-  if (!path) return answer(path.error());
   auto reason = reason_of(request);
   if (!reason) return answer(reason.error());
-  auto commit = context.uploads.fail(path->workspace, path->file, std::move(*reason));
-  return http::after(std::move(commit), [](const Result<UploadChange>& failed) {
-    return failed ? http::json(200, R"({"failed":true})") : answer(failed.error());
-  });
+  auto commit = context.uploads.fail(workspace_in(request), file_in(request), std::move(*reason));
+  return http::after(std::move(commit), fixed_answer(R"({"failed":true})"));
 }
 
 http::Response recall_pending(const Context& context, http::Request& request) {
-  const auto path = pending_path(request);
-  if (!path) return answer(path.error());
-  auto commit = context.uploads.recall(caller(request), path->workspace, path->file);
-  return http::after(std::move(commit), [](const Result<UploadChange>& recalled) {
-    return recalled ? http::json(200, R"({"recalled":true})") : answer(recalled.error());
-  });
+  auto commit = context.uploads.recall(caller(request), workspace_in(request), file_in(request));
+  return http::after(std::move(commit), fixed_answer(R"({"recalled":true})"));
 }
 
 }  // namespace restante::api

@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 
 #include "api/answers.h"
+#include "api/handlers.h"
 #include "api/messages.h"
+#include "base/names.h"
 #include "base/text.h"
 #include "model/errors.h"
 
@@ -59,23 +61,10 @@ http::Forward callback_request(const Context& context, const Workspace& target, 
 }
 
 std::string_view name_of_outcome(const http::Forwarded& came) {
-  switch (came.outcome) {
-    case Outcome::answered:
-      return came.status >= 300 && came.status < 400 ? "redirected" : came.status == 429 ? "busy" : "failed";
-    case Outcome::refused_address:
-      return "refused_address";
-    case Outcome::unreachable:
-      return "unreachable";
-    case Outcome::timed_out:
-      return "timed_out";
-    case Outcome::bad_reply:
-      return "bad_reply";
-    case Outcome::too_large:
-      return "too_large";
-    case Outcome::cut:
-      return "cut";
-  }
-  return "failed";
+  static constexpr Names<Outcome, Outcome::cut> kOutcomes{"failed",    "refused_address", "unreachable", "timed_out",
+                                                          "bad_reply", "too_large",       "cut"};
+  if (came.outcome != Outcome::answered) return kOutcomes.of(came.outcome);
+  return came.status >= 300 && came.status < 400 ? "redirected" : came.status == 429 ? "busy" : "failed";
 }
 
 bool was_accepted(const http::Forwarded& came) {
@@ -150,18 +139,15 @@ http::Response push_message(const Context& context, const IdempotentRequest& ide
 }
 
 http::Response rotate_inbound_secret(const Context& context, http::Request& request) {
-  const auto id = id_param<WorkspaceId>(request, "id");
-  if (!id) return answer(id.error());
-  const auto workspace = context.workspaces.find(*id);
+  const WorkspaceId id = workspace_in(request);
+  const auto workspace = context.workspaces.find(id);
   if (!workspace) return answer(workspace.error());
-  const auto secret = context.push.secrets.rotate(*id);
+  const auto secret = context.push.secrets.rotate(id);
   if (!secret) return answer(secret.error());
-  JsonWriter out;
-  out.begin_object();
-  out.member("platform_inbound_secret", *secret);
-  out.member("workspace_id", id->text());
-  out.end_object();
-  return http::json(200, out.take());
+  return object_answer(200, [&](JsonWriter& out) {
+    out.member("platform_inbound_secret", *secret);
+    out.member("workspace_id", id.text());
+  });
 }
 
 }  // namespace restante::api

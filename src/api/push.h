@@ -37,6 +37,4 @@ bool was_accepted(const http::Forwarded& came);
 // our origin.
 http::Response forwarded_answer(http::Forwarded came);
 
-http::Response rotate_inbound_secret(const Context&, http::Request&);
-
 }  // namespace restante::api

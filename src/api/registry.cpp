@@ -1,69 +1,44 @@
-#include "api/registry.h"
+#include "api/handlers.h"
 
 #include "api/answers.h"
 #include "api/push.h"
-#include "api/workspaces.h"
 #include "model/errors.h"
 
 namespace restante::api {
 namespace {
 
 Result<desk::Registration> parse_registration(const Json& body) {
+  Fields fields(body);
   desk::Registration registration;
-  const auto id = workspace_field(body, "id");
-  if (!id) return id.error();
-  registration.id = *id;
-  if (const Json* card = body.find("agent_card"); card && !card->is_null()) {
-    if (!card->if_object())
-      return Error(errors::bad_field, {{"field", std::string("agent_card")}})
-          .with_sentence("agent_card must be an object");
-    registration.agent_card = card->dump();
-    if (const Json* name = card->find("name"); name && name->if_string()) registration.name = *name->if_string();
-  }
+  registration.id = fields.workspace("id");
+  registration.agent_card = fields.object("agent_card").value_or("");
+  if (const Json* card = body.find("agent_card")) registration.name = card->text("name");
   // For a workspace that this registration creates; an agent without a card still needs a name.
-  const auto name = text_field(body, "name");
-  if (!name) return name.error();
-  if (registration.name.empty()) registration.name = name->value_or("");
-  const auto url = text_field(body, "url");
-  if (!url) return url.error();
-  registration.url = url->value_or("");
-  const auto mode = mode_field(body);
-  if (!mode) return mode.error();
-  registration.delivery_mode = *mode;
-  return registration;
+  const auto name = fields.text("name");
+  if (registration.name.empty()) registration.name = name.value_or("");
+  registration.url = fields.text("url").value_or("");
+  registration.delivery_mode = fields.mode();
+  return fields.result(std::move(registration));
 }
 
 // Members that a heartbeat does not contain stay unchanged: an empty heartbeat must not hide the agent's current task.
 Result<Heartbeat> parse_heartbeat(const Json& body, const Workspace& known) {
+  Fields fields(body);
   Heartbeat beat;
-  const auto active = whole_field(body, "active_tasks");
-  if (!active) return active.error();
-  beat.active_tasks = active->value_or(known.active_tasks);
-  const auto uptime = whole_field(body, "uptime_seconds");
-  if (!uptime) return uptime.error();
-  beat.uptime_seconds = uptime->value_or(known.uptime_seconds);
-  const auto task = text_field(body, "current_task");
-  if (!task) return task.error();
-  beat.current_task = task->value_or(known.current_task);
-  if (const Json* rate = body.find("error_rate"); rate && !rate->is_null()) {
-    beat.error_rate = rate->real();
-    if (!beat.error_rate)
-      return Error(errors::bad_field, {{"field", std::string("error_rate")}})
-          .with_sentence("error_rate must be a number");
-  }
-  return beat;
+  beat.active_tasks = fields.whole("active_tasks").value_or(known.active_tasks);
+  beat.uptime_seconds = fields.whole("uptime_seconds").value_or(known.uptime_seconds);
+  beat.current_task = fields.text("current_task").value_or(known.current_task);
+  beat.error_rate = fields.real("error_rate");
+  return fields.result(std::move(beat));
 }
 
 void write_peer(JsonWriter& out, const Workspace& workspace) {
-  out.begin_object();
   out.member("id", workspace.id.text());
   out.member("name", workspace.name);
-  write_text(out, "role", workspace.role);
+  out.member_or_null("role", workspace.role);
   out.member("status", name_of(workspace.status));
   out.member("delivery_mode", name_of(workspace.delivery_mode));
-  out.key("agent_card");
-  out.raw(workspace.agent_card.empty() ? "null" : workspace.agent_card);
-  out.end_object();
+  out.raw_member("agent_card", workspace.agent_card.empty() ? "null" : workspace.agent_card);
 }
 
 }  // namespace
@@ -79,27 +54,24 @@ http::Response register_agent(const Context& context, http::Request& request) {
   if (!registered) return answer(registered.error());
   const auto secret = inbound_secret(context, registered->workspace);
   if (!secret) return answer(secret.error());
-  JsonWriter out;
-  out.begin_object();
-  out.member("status", "registered");
-  out.member("delivery_mode", name_of(registered->workspace.delivery_mode));
-  out.member("workspace_id", registered->workspace.id.text());
-  out.member("name", registered->workspace.name);
-  if (!registered->auth_token.empty()) out.member("auth_token", registered->auth_token);
-  if (!secret->empty()) out.member("platform_inbound_secret", *secret);
-  out.end_object();
-  return http::json(200, out.take());
+  return object_answer(200, [&](JsonWriter& out) {
+    out.member("status", "registered");
+    out.member("delivery_mode", name_of(registered->workspace.delivery_mode));
+    out.member("workspace_id", registered->workspace.id.text());
+    out.member("name", registered->workspace.name);
+    out.member_if("auth_token", registered->auth_token);
+    out.member_if("platform_inbound_secret", *secret);
+  });
 }
 
 http::Response heartbeat(const Context& context, http::Request& request) {
   const auto body = heartbeat_body(request);
   if (!body) return answer(body.error());
-  const auto id = workspace_field(*body, "workspace_id");
-  if (!id) return answer(id.error());
-  const auto workspace = *id ? *id : caller(request).workspace_id;
-  if (!workspace)
-    return answer(
-        Error(errors::bad_field, {{"field", std::string("workspace_id")}}).with_sentence("workspace_id is missing"));
+  Fields fields(*body);
+  const auto id = fields.workspace("workspace_id");
+  if (fields.error()) return answer(*fields.error());
+  const auto workspace = id ? id : caller(request).workspace_id;
+  if (!workspace) return answer(bad_field("workspace_id", "workspace_id is missing"));
   if (!caller(request).is_admin() && !caller(request).is_agent_of(*workspace)) return answer(errors::invalid_token);
   const auto known = context.workspaces.find(*workspace);
   if (!known) return answer(known.error());
@@ -109,55 +81,42 @@ http::Response heartbeat(const Context& context, http::Request& request) {
   if (!secret) return answer(secret.error());
   return http::after(context.workspaces.beat(*workspace, *beat), [secret = *secret](Result<void> done) {
     if (!done) return answer(done.error());
-    JsonWriter out;
-    out.begin_object();
-    out.member("status", "ok");
-    if (!secret.empty()) out.member("platform_inbound_secret", secret);
-    out.end_object();
-    return http::json(200, out.take());
+    return object_answer(200, [&](JsonWriter& out) {
+      out.member("status", "ok");
+      out.member_if("platform_inbound_secret", secret);
+    });
   });
 }
 
 http::Response list_peers(const Context& context, http::Request& request) {
-  const auto id = id_param<WorkspaceId>(request, "id");
-  if (!id) return answer(id.error());
-  const auto known = context.workspaces.find(*id);
+  const WorkspaceId id = workspace_in(request);
+  const auto known = context.workspaces.find(id);
   if (!known) return answer(known.error());
-  JsonWriter out;
-  out.begin_array();
-  for (const Workspace& peer : context.access.peers(*id)) write_peer(out, peer);
-  out.end_array();
-  return http::json(200, out.take());
+  return list_answer(context.access.peers(id), write_peer);
 }
 
 http::Response discover(const Context& context, http::Request& request) {
-  const auto id = id_param<WorkspaceId>(request, "id");
-  if (!id) return answer(id.error());
+  const WorkspaceId id = workspace_in(request);
   const auto from = WorkspaceId::parse(request.header("X-Workspace-ID"));
-  if (!from)
-    return answer(Error(errors::bad_parameter, {{"field", std::string("X-Workspace-ID")}})
-                      .with_sentence("X-Workspace-ID must name the asking workspace"));
+  if (!from) return answer(bad_parameter("X-Workspace-ID", "X-Workspace-ID must name the asking workspace"));
   if (!caller(request).is_admin() && !caller(request).is_agent_of(*from)) return answer(errors::invalid_token);
-  const auto allowed = context.access.check(*from, *id);
+  const auto allowed = context.access.check(*from, id);
   if (!allowed) return answer(allowed.error());
-  const auto workspace = context.workspaces.find(*id);
+  const auto workspace = context.workspaces.find(id);
   if (!workspace) return answer(workspace.error());
-  JsonWriter out;
-  write_peer(out, *workspace);
-  return http::json(200, out.take());
+  return object_answer(200, [&](JsonWriter& out) { write_peer(out, *workspace); });
 }
 
 http::Response check_access(const Context& context, http::Request& request) {
   const auto body = json_body(request, BodyMay::not_be_absent);
   if (!body) return answer(body.error());
-  const auto from = workspace_field(*body, "caller_id");
-  if (!from) return answer(from.error());
-  const auto to = workspace_field(*body, "target_id");
-  if (!to) return answer(to.error());
-  if (!*from || !*to)
-    return answer(Error(errors::bad_field).with_sentence("caller_id and target_id must both be given"));
-  if (!caller(request).is_admin() && !caller(request).is_agent_of(**from)) return answer(errors::invalid_token);
-  return http::json(200, context.access.check(**from, **to) ? R"({"allowed":true})" : R"({"allowed":false})");
+  Fields fields(*body);
+  const auto from = fields.workspace("caller_id");
+  const auto to = fields.workspace("target_id");
+  if (!from || !to) fields.fail(Error(errors::bad_field).with_sentence("caller_id and target_id must both be given"));
+  if (fields.error()) return answer(*fields.error());
+  if (!caller(request).is_admin() && !caller(request).is_agent_of(*from)) return answer(errors::invalid_token);
+  return http::json(200, context.access.check(*from, *to) ? R"({"allowed":true})" : R"({"allowed":false})");
 }
 
 }  // namespace restante::api

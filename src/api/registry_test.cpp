@@ -1,5 +1,5 @@
 // Workspaces, tokens and the registry over the route table.
-#include "api/registry.h"
+#include "api/handlers.h"
 
 #include "api/test_api.h"
 #include "base/json.h"

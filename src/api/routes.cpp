@@ -1,28 +1,9 @@
 #include "api/routes.h"
 
-#include "api/admin_token.h"
-#include "api/admin_uploads.h"
 #include "api/answers.h"
-#include "api/blob_check.h"
-#include "api/blob_moves.h"
-#include "api/chat_history.h"
-#include "api/delegations.h"
-#include "api/download.h"
-#include "api/events.h"
 #include "api/guards.h"
-#include "api/health.h"
-#include "api/inbox.h"
-#include "api/liveness.h"
-#include "api/messages.h"
+#include "api/handlers.h"
 #include "api/page.h"
-#include "api/pending_uploads.h"
-#include "api/push.h"
-#include "api/registry.h"
-#include "api/series.h"
-#include "api/session.h"
-#include "api/tokens.h"
-#include "api/uploads.h"
-#include "api/workspaces.h"
 #include "model/errors.h"
 
 namespace restante::api {
@@ -31,8 +12,6 @@ namespace {
 using http::Body;
 using http::Method;
 using http::Run;
-using Handler = http::Response (*)(const Context&, http::Request&);
-using Receiver = http::BodyHandling (*)(const Context&, http::Request&);
 
 struct Row {
   Method method;
@@ -40,7 +19,7 @@ struct Row {
   Guard guard;
   Body body;
   Run run;
-  Handler handler;
+  Handler* handler;
 };
 
 // `agent` for routes that only the agent uses, `member` for those that its people use as well.
@@ -119,7 +98,7 @@ struct StreamRow {
   Method method;
   const char* path;
   Guard guard;
-  Receiver receiver;
+  Receiver* receiver;
 };
 
 constexpr StreamRow kStreams[] = {
@@ -137,6 +116,15 @@ std::optional<http::Response> admit(const Context& context, Guard guard, http::R
                     .with_sentence("the query has a percent escape that is broken or does not decode to text"));
 }
 
+// Workspaces, files and tokens are named by UUIDs; the id of a delegation is any text.
+std::optional<http::Response> refuse_bad_ids(const http::Request& request) {
+  for (const auto& [name, value] : request.path_params) {
+    const bool is_uuid = name == "id" || name == "fid" || name == "tokenId";
+    if (is_uuid && !Uuid::parse(value)) return answer(bad_id(name));
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 void add_routes(http::Router& router, const Context& context) {
@@ -144,7 +132,10 @@ void add_routes(http::Router& router, const Context& context) {
     http::Route route{row.method, row.path, row.body, row.run, {}, {}, {}, 0, http::faults::body_cut};
     if (row.guard != anyone)
       route.admit = [&context, guard = row.guard](http::Request& r) { return admit(context, guard, r); };
-    route.handle = [&context, handler = row.handler](http::Request& r) { return handler(context, r); };
+    route.handle = [&context, handler = row.handler](http::Request& r) {
+      auto refused = refuse_bad_ids(r);
+      return refused ? std::move(*refused) : handler(context, r);
+    };
     if (row.handler == update_delegation) route.body_limit = 2 * kMaxResultBody;
     router.add(std::move(route));
   }

@@ -1,10 +1,9 @@
-#include "api/series.h"
+#include "api/handlers.h"
 
 #include <cmath>
 
 #include "api/answers.h"
 #include "base/text.h"
-#include "model/errors.h"
 
 namespace restante::api {
 namespace {
@@ -19,8 +18,7 @@ Result<std::optional<Time>> since_in(const http::Request& request) {
   if (!text) return std::optional<Time>();
   const auto given = parse_unsigned(*text);
   if (!given || *given > 253'402'300'799'999) {
-    return Error(errors::bad_parameter, {{"field", std::string("since")}})
-        .with_sentence("since must be milliseconds since 1970, as in time");
+    return bad_parameter("since", "since must be milliseconds since 1970, as in time");
   }
   return std::optional(Time(std::chrono::milliseconds(*given + 1)) - std::chrono::microseconds(1));
 }
@@ -29,20 +27,16 @@ Result<std::optional<Time>> since_in(const http::Request& request) {
 double rounded(double value) { return std::round(value * 1e4) / 1e4; }
 
 void write_column(JsonWriter& out, const std::vector<desk::SeriesRow>& rows, std::size_t column) {
-  out.key(desk::kSeriesColumns[column]);
-  out.begin_array();
-  for (const desk::SeriesRow& row : rows) out.real(rounded(row.values[column]));
-  out.end_array();
+  out.array(desk::kSeriesColumns[column], rows,
+            [&](const desk::SeriesRow& row) { out.real(rounded(row.values[column])); });
 }
 
 void write_running(JsonWriter& out, const desk::SeriesRow& row) {
-  out.key("running");
-  out.begin_object();
-  for (std::size_t i = 0; i < desk::kSeriesColumns.size(); ++i) {
-    out.key(desk::kSeriesColumns[i]);
-    out.real(rounded(row.values[i]));
-  }
-  out.end_object();
+  out.object("running", [&] {
+    for (std::size_t i = 0; i < desk::kSeriesColumns.size(); ++i) {
+      out.member(desk::kSeriesColumns[i], rounded(row.values[i]));
+    }
+  });
 }
 
 }  // namespace
@@ -52,23 +46,16 @@ http::Response read_series(const Context& context, http::Request& request) {
   if (!since) return answer(since.error());
   const auto rows = context.series->read(*since);
   const desk::SeriesRow running = context.series->running();
-  JsonWriter out;
-  out.begin_object();
-  out.member("now", milliseconds(running.at));
-  out.key("period_seconds");
-  out.real(std::chrono::duration<double>(context.series->rules().every).count());
-  out.member("kept", static_cast<std::int64_t>(context.series->rules().rows));
-  out.key("time");
-  out.begin_array();
-  for (const desk::SeriesRow& row : rows) out.integer(milliseconds(row.at));
-  out.end_array();
-  out.key("columns");
-  out.begin_object();
-  for (std::size_t i = 0; i < desk::kSeriesColumns.size(); ++i) write_column(out, rows, i);
-  out.end_object();
-  write_running(out, running);
-  out.end_object();
-  return http::json(200, out.take());
+  return object_answer(200, [&](JsonWriter& out) {
+    out.member("now", milliseconds(running.at));
+    out.member("period_seconds", std::chrono::duration<double>(context.series->rules().every).count());
+    out.member("kept", static_cast<std::int64_t>(context.series->rules().rows));
+    out.array("time", rows, [&](const desk::SeriesRow& row) { out.integer(milliseconds(row.at)); });
+    out.object("columns", [&] {
+      for (std::size_t i = 0; i < desk::kSeriesColumns.size(); ++i) write_column(out, rows, i);
+    });
+    write_running(out, running);
+  });
 }
 
 }  // namespace restante::api

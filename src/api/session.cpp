@@ -1,9 +1,10 @@
-#include "api/session.h"
+#include "api/handlers.h"
 
 #include <fmt/format.h>
 
 #include "api/answers.h"
 #include "api/guards.h"
+#include "base/names.h"
 #include "base/text.h"
 #include "http/addresses.h"
 #include "model/errors.h"
@@ -11,29 +12,14 @@
 namespace restante::api {
 namespace {
 
-std::string_view name_of(Principal::Role role) {
-  switch (role) {
-    case Principal::Role::admin:
-      return "admin";
-    case Principal::Role::workspace:
-      return "workspace";
-    case Principal::Role::sender:
-      return "sender";
-    case Principal::Role::enrolment:
-      return "enrolment";
-    case Principal::Role::anonymous:
-      return "anonymous";
-  }
-  return "";
-}
+using Role = Principal::Role;
+constexpr Names<Role, Role::anonymous> kRoles{"admin", "workspace", "sender", "enrolment", "anonymous"};
 
 http::Response describe(const Principal& principal) {
-  JsonWriter out;
-  out.begin_object();
-  out.member("role", name_of(principal.role));
-  if (principal.workspace_id) out.member("workspace_id", principal.workspace_id->text());
-  out.end_object();
-  return http::json(200, out.take());
+  return object_answer(200, [&](JsonWriter& out) {
+    out.member("role", kRoles.of(principal.role));
+    if (principal.workspace_id) out.member("workspace_id", principal.workspace_id->text());
+  });
 }
 
 // As the browser sees it: Secure cookies work on https and, as an exception, on loopback.
@@ -47,9 +33,10 @@ http::Response sign_in(const Context& context, http::Request& request) {
   if (!cookie_can_be_secure(request)) return answer(errors::sign_in_needs_tls);
   const auto body = json_body(request, BodyMay::not_be_absent);
   if (!body) return answer(body.error());
-  const auto secret = required_text(*body, "token");
-  if (!secret) return answer(secret.error());
-  const auto session = context.principals.open_session(trim(*secret));
+  Fields fields(*body);
+  const std::string secret = fields.required_text("token");
+  if (fields.error()) return answer(*fields.error());
+  const auto session = context.principals.open_session(trim(secret));
   if (!session) {
     const bool unknown = session.error().is(errors::invalid_token);
     return answer(unknown ? invalid_token(context, request) : session.error());

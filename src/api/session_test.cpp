@@ -1,4 +1,4 @@
-#include "api/session.h"
+#include "api/handlers.h"
 
 #include <gtest/gtest.h>
 

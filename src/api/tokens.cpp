@@ -1,25 +1,22 @@
-#include "api/tokens.h"
+#include "api/handlers.h"
 
 #include <fmt/format.h>
 
 #include "api/answers.h"
-#include "api/workspaces.h"
-#include "model/errors.h"
+#include "api/download.h"
 
 namespace restante::api {
 namespace {
 
 void write_token(JsonWriter& out, const Token& token) {
-  out.begin_object();
   out.member("id", token.id.text());
   out.member("kind", name_of(token.kind));
   out.member("prefix", token.prefix);
   out.member("label", token.label);
-  out.member("created_at", format_time(token.created_at));
-  write_time(out, "last_used_at", token.last_used_at);
-  write_time(out, "expires_at", token.expires_at);
-  write_time(out, "revoked_at", token.revoked_at);
-  out.end_object();
+  out.member("created_at", token.created_at);
+  out.member_or_null("last_used_at", token.last_used_at);
+  out.member_or_null("expires_at", token.expires_at);
+  out.member_or_null("revoked_at", token.revoked_at);
 }
 
 // The agent of a workspace manages its own tokens; a person's token gives no access to them.
@@ -30,98 +27,71 @@ bool shown_to(const Principal& who, const Token& token) {
 }  // namespace
 
 http::Response list_tokens(const Context& context, http::Request& request) {
-  const auto id = id_param<WorkspaceId>(request, "id");
-  if (!id) return answer(id.error());
-  const auto known = context.workspaces.find(*id);
+  const WorkspaceId id = workspace_in(request);
+  const auto known = context.workspaces.find(id);
   if (!known) return answer(known.error());
-  JsonWriter out;
-  out.begin_array();
-  for (const Token& token : context.tokens.list(*id)) {
-    if (shown_to(caller(request), token)) write_token(out, token);
-  }
-  out.end_array();
-  return http::json(200, out.take());
+  auto tokens = context.tokens.list(id);
+  std::erase_if(tokens, [&](const Token& token) { return !shown_to(caller(request), token); });
+  return list_answer(tokens, write_token);
 }
 
 http::Response create_token(const Context& context, http::Request& request) {
-  const auto id = id_param<WorkspaceId>(request, "id");
-  if (!id) return answer(id.error());
+  const WorkspaceId id = workspace_in(request);
   const auto body = json_body(request, BodyMay::be_absent);
   if (!body) return answer(body.error());
-  const auto label = text_field(*body, "label");
-  if (!label) return answer(label.error());
-  const auto issued = context.tokens.issue(TokenKind::workspace, *id, label->value_or(""));
+  Fields fields(*body);
+  const auto label = fields.text("label");
+  if (fields.error()) return answer(*fields.error());
+  const auto issued = context.tokens.issue(TokenKind::workspace, id, label.value_or(""));
   if (!issued) return answer(issued.error());
-  JsonWriter out;
-  out.begin_object();
-  out.member("auth_token", issued->secret);
-  out.member("token_id", issued->token.id.text());
-  out.member("workspace_id", id->text());
-  out.end_object();
-  return http::json(201, out.take());
+  return object_answer(201, [&](JsonWriter& out) {
+    out.member("auth_token", issued->secret);
+    out.member("token_id", issued->token.id.text());
+    out.member("workspace_id", id.text());
+  });
 }
 
 http::Response revoke_token(const Context& context, http::Request& request) {
-  const auto id = id_param<WorkspaceId>(request, "id");
-  if (!id) return answer(id.error());
-  const auto token = id_param<TokenId>(request, "tokenId");
-  if (!token) return answer(token.error());
-  const auto revoked = context.tokens.revoke(*id, *token);
-  return revoked ? http::json(200, R"({"status":"revoked"})") : answer(revoked.error());
+  return fixed_answer(R"({"status":"revoked"})")(context.tokens.revoke(workspace_in(request), token_in(request)));
 }
 
 http::Response list_invites(const Context& context, http::Request&) {
-  JsonWriter out;
-  out.begin_array();
-  for (const Token& token : context.tokens.invites()) write_token(out, token);
-  out.end_array();
-  return http::json(200, out.take());
+  return list_answer(context.tokens.invites(), write_token);
 }
 
 http::Response revoke_invite(const Context& context, http::Request& request) {
-  const auto token = id_param<TokenId>(request, "tokenId");
-  if (!token) return answer(token.error());
-  const auto revoked = context.tokens.revoke_invite(*token);
-  return revoked ? http::json(200, R"({"status":"revoked"})") : answer(revoked.error());
+  return fixed_answer(R"({"status":"revoked"})")(context.tokens.revoke_invite(token_in(request)));
 }
 
 http::Response create_invite(const Context& context, http::Request& request) {
   const auto body = json_body(request, BodyMay::not_be_absent);
   if (!body) return answer(body.error());
-  const auto kind_text = required_text(*body, "kind");
-  if (!kind_text) return answer(kind_text.error());
-  const auto kind = parse_token_kind(*kind_text);
+  Fields fields(*body);
+  const auto kind = parse_token_kind(fields.required_text("kind"));
   if (kind != TokenKind::sender && kind != TokenKind::enrolment) {
-    return answer(
-        Error(errors::bad_field, {{"field", std::string("kind")}}).with_sentence("kind must be sender or enrolment"));
+    fields.fail(bad_field("kind", "kind must be sender or enrolment"));
   }
-  const auto workspace = workspace_field(*body, "workspace_id");
-  if (!workspace) return answer(workspace.error());
-  if (kind == TokenKind::sender && !*workspace) {
-    return answer(Error(errors::bad_field, {{"field", std::string("workspace_id")}})
-                      .with_sentence("a sender is invited to a workspace_id"));
+  const auto workspace = fields.workspace("workspace_id");
+  if (kind == TokenKind::sender && !workspace) {
+    fields.fail(bad_field("workspace_id", "a sender is invited to a workspace_id"));
   }
-  const auto label = text_field(*body, "label");
-  if (!label) return answer(label.error());
-  const auto issued = context.tokens.issue(*kind, *workspace, label->value_or(""));
+  const auto label = fields.text("label");
+  if (fields.error()) return answer(*fields.error());
+  const auto issued = context.tokens.issue(*kind, workspace, label.value_or(""));
   if (!issued) return answer(issued.error());
   const std::string url = platform_url(context, request);
-  JsonWriter out;
-  out.begin_object();
-  out.member("token", issued->secret);
-  out.member("token_id", issued->token.id.text());
-  out.member("kind", name_of(*kind));
-  write_text(out, "workspace_id", *workspace ? (*workspace)->text() : std::string());
-  write_time(out, "expires_at", issued->token.expires_at);
-  if (kind == TokenKind::sender) {
-    out.member("link", fmt::format("{}/#token={}&workspace={}", url, issued->secret, (*workspace)->text()));
-  } else {
-    out.member("connect_command", fmt::format("restante connect --url {} --enrol {}", url, issued->secret));
-    if (const auto install = install_command(context.program, url, issued->secret); !install.empty())
-      out.member("install_command", install);
-  }
-  out.end_object();
-  return http::json(201, out.take());
+  return object_answer(201, [&](JsonWriter& out) {
+    out.member("token", issued->secret);
+    out.member("token_id", issued->token.id.text());
+    out.member("kind", name_of(*kind));
+    out.member_or_null("workspace_id", workspace ? workspace->text() : std::string());
+    out.member_or_null("expires_at", issued->token.expires_at);
+    if (kind == TokenKind::sender) {
+      out.member("link", fmt::format("{}/#token={}&workspace={}", url, issued->secret, workspace->text()));
+    } else {
+      write_commands(out, context.program, url, issued->secret);
+    }
+  });
 }
 
 }  // namespace restante::api

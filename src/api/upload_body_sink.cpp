@@ -13,24 +13,17 @@ namespace {
 using Staged = std::vector<StagedUpload>;
 
 http::Response staged_answer(const Staged& staged) {
-  JsonWriter out;
-  out.begin_object();
-  out.key("files");
-  out.begin_array();
-  for (const StagedUpload& item : staged) {
-    const Upload& upload = item.upload;
-    out.begin_object();
-    out.member("uri", pending_uri(upload.workspace_id, upload.id));
-    out.member("name", upload.name);
-    out.member("mimeType", upload.mimetype);
-    out.member("size", upload.size);
-    out.member("sha256", to_hex(upload.sha256));
-    out.member("expires_at", format_time(upload.expires_at));
-    out.end_object();
-  }
-  out.end_array();
-  out.end_object();
-  return http::json(200, out.take());
+  return object_answer(200, [&](JsonWriter& out) {
+    out.objects("files", staged, [&](const StagedUpload& item) {
+      const Upload& upload = item.upload;
+      out.member("uri", pending_uri(upload.workspace_id, upload.id));
+      out.member("name", upload.name);
+      out.member("mimeType", upload.mimetype);
+      out.member("size", upload.size);
+      out.member("sha256", to_hex(upload.sha256));
+      out.member("expires_at", upload.expires_at);
+    });
+  });
 }
 
 Error error_of(http::MultipartStatus status) {

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "api/handlers.h"
 #include "api/test_api.h"
-#include "api/uploads.h"
 
 namespace restante::api {
 namespace {

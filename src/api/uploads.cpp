@@ -1,6 +1,7 @@
 #include "api/uploads.h"
 
 #include "api/answers.h"
+#include "api/handlers.h"
 #include "api/upload_push.h"
 #include "model/errors.h"
 
@@ -12,15 +13,14 @@ Result<UploadDirection> direction_of(const http::Request& request) {
   if (!text) return UploadDirection::in;
   const auto direction = parse_upload_direction(*text);
   if (direction) return *direction;
-  return Error(errors::bad_parameter, {{"field", std::string("direction")}})
-      .with_sentence("direction must be in or out");
+  return bad_parameter("direction", "direction must be in or out");
 }
 
 }  // namespace
 
 http::BodyHandling receive_uploads(const Context& context, http::Request& request) {
-  const auto id = id_param<WorkspaceId>(request, "id");
-  if (!id) return answer(id.error());
+  const auto id = WorkspaceId::parse(request.param("id"));
+  if (!id) return answer(bad_id("id"));
   const auto direction = direction_of(request);
   if (!direction) return answer(direction.error());
   if (*direction == UploadDirection::out && caller(request).role == Principal::Role::sender) {
@@ -37,13 +37,11 @@ http::BodyHandling receive_uploads(const Context& context, http::Request& reques
 
 http::Response upload_limits(const Context& context, http::Request&) {
   const desk::UploadRules& rules = context.uploads.rules();
-  JsonWriter out;
-  out.begin_object();
-  out.member("per_file_bytes", static_cast<std::int64_t>(rules.per_file_bytes));
-  out.member("per_request_bytes", static_cast<std::int64_t>(rules.per_request_bytes));
-  out.member("max_files", static_cast<std::int64_t>(rules.max_files));
-  out.end_object();
-  return http::json(200, out.take());
+  return object_answer(200, [&](JsonWriter& out) {
+    out.member("per_file_bytes", static_cast<std::int64_t>(rules.per_file_bytes));
+    out.member("per_request_bytes", static_cast<std::int64_t>(rules.per_request_bytes));
+    out.member("max_files", static_cast<std::int64_t>(rules.max_files));
+  });
 }
 
 }  // namespace restante::api

@@ -1,13 +1,10 @@
-// /workspaces/:id/chat/uploads: files for the agent, or with direction=out from it.
+// The receiving half of /workspaces/:id/chat/uploads: files that are staged on the server.
 #pragma once
 #include "api/context.h"
 #include "http/body_sink.h"
 #include "http/request.h"
 
 namespace restante::api {
-
-http::BodyHandling receive_uploads(const Context&, http::Request&);
-http::Response upload_limits(const Context&, http::Request&);
 
 // Takes the multipart body while it arrives: parser → staging, nothing is buffered. Under an Idempotency-Key a repeated
 // upload gets the answer of the first one, and its content is dropped.

@@ -1,8 +1,7 @@
-#include "api/workspaces.h"
-
-#include <fmt/format.h>
+#include "api/handlers.h"
 
 #include "api/answers.h"
+#include "api/download.h"
 #include "api/idempotency.h"
 #include "api/push.h"
 #include "model/errors.h"
@@ -19,34 +18,31 @@ void write_gap(JsonWriter& out, const std::optional<std::chrono::microseconds>& 
 }
 
 void write_poll_status(JsonWriter& out, const Workspace& workspace, const desk::PollStatus& poll_status) {
-  write_time(out, "last_poll_at", poll_status.last_poll_at);
+  out.member_or_null("last_poll_at", poll_status.last_poll_at);
   write_gap(out, poll_status.usual_gap);
-  out.key("listening");
-  out.boolean(poll_status.listening);
+  out.member("listening", poll_status.listening);
   out.key("silent_for_seconds");
   poll_status.silent_for ? out.integer(poll_status.silent_for->count()) : out.null();
-  write_text(out, "silence", desk::describe_silence(workspace, poll_status));
+  out.member_or_null("silence", desk::describe_silence(workspace, poll_status));
 }
 
 void write_members(JsonWriter& out, const Workspace& workspace, const desk::PollStatus& poll_status) {
   out.member("id", workspace.id.text());
   out.member("name", workspace.name);
-  write_text(out, "role", workspace.role);
-  write_text(out, "parent_id", workspace.parent_id ? workspace.parent_id->text() : std::string());
+  out.member_or_null("role", workspace.role);
+  out.member_or_null("parent_id", workspace.parent_id ? workspace.parent_id->text() : std::string());
   out.member("delivery_mode", name_of(workspace.delivery_mode));
-  write_text(out, "url", workspace.url);
-  out.key("agent_card");
-  out.raw(workspace.agent_card.empty() ? "null" : workspace.agent_card);
+  out.member_or_null("url", workspace.url);
+  out.raw_member("agent_card", workspace.agent_card.empty() ? "null" : workspace.agent_card);
   out.member("status", name_of(workspace.status));
-  write_time(out, "last_heartbeat_at", workspace.last_heartbeat_at);
+  out.member_or_null("last_heartbeat_at", workspace.last_heartbeat_at);
   write_poll_status(out, workspace, poll_status);
-  write_text(out, "current_task", workspace.current_task);
+  out.member_or_null("current_task", workspace.current_task);
   out.member("active_tasks", workspace.active_tasks);
   out.member("uptime_seconds", workspace.uptime_seconds);
-  out.key("last_error_rate");
-  out.real(workspace.last_error_rate);
-  out.member("created_at", format_time(workspace.created_at));
-  out.member("updated_at", format_time(workspace.updated_at));
+  out.member("last_error_rate", workspace.last_error_rate);
+  out.member("created_at", workspace.created_at);
+  out.member("updated_at", workspace.updated_at);
 }
 
 // An agent with a callback gets its messages at once: none wait for it.
@@ -70,73 +66,44 @@ enum class Secret { shown_now, shown_before };
 // The line to paste; a repeated request only gets the information that it was given out, never the line.
 std::string created_body(const Workspace& workspace, const desk::Enrolment& enrolment, const std::string& url,
                          const Program& program, Secret secret) {
-  JsonWriter out;
-  out.begin_object();
-  write_members(out, workspace, {});
-  out.key("connection");
-  out.begin_object();
-  out.member("workspace_id", workspace.id.text());
-  out.member("platform_url", url);
-  if (secret == Secret::shown_now) {
-    out.member("enrolment_token", enrolment.token);
-    out.member("connect_command", fmt::format("restante connect --url {} --enrol {}", url, enrolment.token));
-    if (const auto install = install_command(program, url, enrolment.token); !install.empty())
-      out.member("install_command", install);
-  } else {
-    out.key("auth_token_shown");
-    out.boolean(true);
-  }
-  out.member("expires_at", format_time(enrolment.expires_at));
-  out.end_object();
-  out.end_object();
-  return out.take();
+  return json_object([&](JsonWriter& out) {
+    write_members(out, workspace, {});
+    out.object("connection", [&] {
+      out.member("workspace_id", workspace.id.text());
+      out.member("platform_url", url);
+      if (secret == Secret::shown_now) {
+        out.member("enrolment_token", enrolment.token);
+        write_commands(out, program, url, enrolment.token);
+      } else {
+        out.member("auth_token_shown", true);
+      }
+      out.member("expires_at", enrolment.expires_at);
+    });
+  });
 }
 
 Result<NewWorkspace> parse_new_workspace(const Json& body) {
+  Fields fields(body);
   NewWorkspace workspace;
-  const auto name = required_text(body, "name");
-  if (!name) return name.error();
-  workspace.name = *name;
-  const auto role = text_field(body, "role");
-  if (!role) return role.error();
-  workspace.role = role->value_or("");
-  const auto parent = workspace_field(body, "parent_id");
-  if (!parent) return parent.error();
-  workspace.parent_id = *parent;
-  const auto url = text_field(body, "url");
-  if (!url) return url.error();
-  workspace.url = url->value_or("");
-  const auto mode = mode_field(body);
-  if (!mode) return mode.error();
-  workspace.delivery_mode = mode->value_or(workspace.url.empty() ? DeliveryMode::poll : DeliveryMode::push);
-  return workspace;
+  workspace.name = fields.required_text("name");
+  workspace.role = fields.text("role").value_or("");
+  workspace.parent_id = fields.workspace("parent_id");
+  workspace.url = fields.text("url").value_or("");
+  workspace.delivery_mode = fields.mode().value_or(workspace.url.empty() ? DeliveryMode::poll : DeliveryMode::push);
+  return fields.result(std::move(workspace));
 }
 
 Result<WorkspacePatch> parse_patch(const Json& body) {
+  Fields fields(body);
   WorkspacePatch patch;
-  const std::pair<std::string_view, std::optional<std::string>*> texts[] = {
-      {"name", &patch.name}, {"role", &patch.role}, {"url", &patch.url}};
-  for (const auto& [name, field] : texts) {
-    const auto text = text_field(body, name);
-    if (!text) return text.error();
-    *field = *text;
-  }
-  if (patch.name && patch.name->empty()) return required_text(body, "name").error();
-  if (const Json* card = body.find("agent_card"); card && !card->is_null()) {
-    if (!card->if_object())
-      return Error(errors::bad_field, {{"field", std::string("agent_card")}})
-          .with_sentence("agent_card must be an object");
-    patch.agent_card = card->dump();
-  }
-  if (body.find("parent_id")) {
-    const auto parent = workspace_field(body, "parent_id");
-    if (!parent) return parent.error();
-    patch.parent_id = *parent;
-  }
-  const auto mode = mode_field(body);
-  if (!mode) return mode.error();
-  patch.delivery_mode = *mode;
-  return patch;
+  patch.name = fields.text("name");
+  patch.role = fields.text("role");
+  patch.url = fields.text("url");
+  if (patch.name) fields.required_text("name");
+  patch.agent_card = fields.object("agent_card");
+  if (body.find("parent_id")) patch.parent_id = fields.workspace("parent_id");
+  patch.delivery_mode = fields.mode();
+  return fields.result(std::move(patch));
 }
 
 // Checks url and mode as they will be together, whichever of them is changed.
@@ -146,37 +113,12 @@ Result<void> check_delivery(const Context& context, WorkspaceId id, const Worksp
   const DeliveryMode mode = patch.delivery_mode.value_or(workspace->delivery_mode);
   const std::string& url = patch.url ? *patch.url : workspace->url;
   if (mode == DeliveryMode::push && url.empty()) {
-    return Error(errors::bad_field, {{"field", std::string("url")}}).with_sentence("delivery_mode push needs a url");
+    return bad_field("url", "delivery_mode push needs a url");
   }
   return check_callback(context, mode, url);
 }
 
 }  // namespace
-
-std::string platform_url(const Context& context, const http::Request& request) {
-  if (!context.public_url.empty()) return context.public_url;
-  return fmt::format("{}://{}", request.secure ? "https" : "http", request.host);
-}
-
-Result<std::optional<DeliveryMode>> mode_field(const Json& body) {
-  const auto text = text_field(body, "delivery_mode");
-  if (!text) return text.error();
-  if (!*text || (*text)->empty()) return std::optional<DeliveryMode>();
-  const auto mode = parse_delivery_mode(**text);
-  if (!mode)
-    return Error(errors::bad_field, {{"field", std::string("delivery_mode")}})
-        .with_sentence("delivery_mode must be push or poll");
-  return mode;
-}
-
-Result<std::optional<WorkspaceId>> workspace_field(const Json& body, std::string_view name) {
-  const auto text = text_field(body, name);
-  if (!text) return text.error();
-  if (!*text || (*text)->empty()) return std::optional<WorkspaceId>();
-  const auto id = WorkspaceId::parse(**text);
-  if (!id) return bad_id(name);
-  return id;
-}
 
 http::Response create_workspace(const Context& context, http::Request& request) {
   const auto body = json_body(request, BodyMay::not_be_absent);
@@ -202,33 +144,22 @@ http::Response create_workspace(const Context& context, http::Request& request) 
 
 http::Response list_workspaces(const Context& context, http::Request& request) {
   const bool waiting = request.query_param("include").value_or("") == "waiting";
-  JsonWriter out;
-  out.begin_array();
-  for (const Workspace& workspace : context.workspaces.list()) {
-    out.begin_object();
+  return list_answer(context.workspaces.list(), [&](JsonWriter& out, const Workspace& workspace) {
     write_members(out, workspace, context.workspaces.poll_status(workspace));
     if (waiting) write_waiting(out, context, workspace);
-    out.end_object();
-  }
-  out.end_array();
-  return http::json(200, out.take());
+  });
 }
 
 http::Response read_workspace(const Context& context, http::Request& request) {
-  const auto id = id_param<WorkspaceId>(request, "id");
-  if (!id) return answer(id.error());
-  const auto workspace = context.workspaces.find(*id);
+  const auto workspace = context.workspaces.find(workspace_in(request));
   if (!workspace) return answer(workspace.error());
-  JsonWriter out;
-  out.begin_object();
-  write_members(out, as_seen_by(caller(request), *workspace), context.workspaces.poll_status(*workspace));
-  out.end_object();
-  return http::json(200, out.take());
+  return object_answer(200, [&](JsonWriter& out) {
+    write_members(out, as_seen_by(caller(request), *workspace), context.workspaces.poll_status(*workspace));
+  });
 }
 
 http::Response patch_workspace(const Context& context, http::Request& request) {
-  const auto id = id_param<WorkspaceId>(request, "id");
-  if (!id) return answer(id.error());
+  const WorkspaceId id = workspace_in(request);
   const auto body = json_body(request, BodyMay::not_be_absent);
   if (!body) return answer(body.error());
   const auto patch = parse_patch(*body);
@@ -239,19 +170,17 @@ http::Response patch_workspace(const Context& context, http::Request& request) {
         Error(errors::not_allowed).with_sentence("parent_id, delivery_mode and url are changed by the admin only"));
   }
   if (patch->url || patch->delivery_mode) {
-    if (const auto fine = check_delivery(context, *id, *patch); !fine) return answer(fine.error());
+    if (const auto fine = check_delivery(context, id, *patch); !fine) return answer(fine.error());
   }
-  const auto patched = context.workspaces.patch(*id, *patch);
-  return patched ? http::json(200, R"({"status":"updated"})") : answer(patched.error());
+  return fixed_answer(R"({"status":"updated"})")(context.workspaces.patch(id, *patch));
 }
 
 http::Response remove_workspace(const Context& context, http::Request& request) {
-  const auto id = id_param<WorkspaceId>(request, "id");
-  if (!id) return answer(id.error());
-  const auto tokens = context.workspaces.remove(*id);
+  const WorkspaceId id = workspace_in(request);
+  const auto tokens = context.workspaces.remove(id);
   if (!tokens) return answer(tokens.error());
   context.tokens.end_held_requests(*tokens);
-  context.push.callbacks.forget(*id);
+  context.push.callbacks.forget(id);
   return http::json(200, R"({"status":"removed"})");
 }
 

@@ -1,4 +1,4 @@
-#include "api/workspaces.h"
+#include "api/handlers.h"
 
 #include <gtest/gtest.h>
 

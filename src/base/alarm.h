@@ -26,8 +26,6 @@ class Alarm {
     off_.notify_all();
     thread_.join();
   }
-  Alarm(const Alarm&) = delete;
-  Alarm& operator=(const Alarm&) = delete;
 
  private:
   Mutex mutex_;

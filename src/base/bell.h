@@ -17,12 +17,4 @@ class Bell {
   virtual void release() = 0;
 };
 
-// For commands and tests that hold no requests.
-class SilentBell final : public Bell {
- public:
-  void ring(std::string_view) override {}
-  void ring_all() override {}
-  void release() override {}
-};
-
 }  // namespace restante

@@ -1,7 +1,6 @@
 // Clock: the one source of time. UTC with microseconds; `steady` never jumps. Time reaches verbs and stores as an
-// argument, so tests own it through ManualClock. Thread-safe.
+// argument, so tests own it. Thread-safe.
 #pragma once
-#include <atomic>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -23,21 +22,6 @@ class SystemClock final : public Clock {
  public:
   Time now() const override;
   SteadyTime steady() const override;
-};
-
-class ManualClock final : public Clock {
- public:
-  explicit ManualClock(Time start) : now_(start.time_since_epoch().count()) {}
-  Time now() const override { return Time(std::chrono::microseconds(now_.load())); }
-  SteadyTime steady() const override { return SteadyTime(std::chrono::microseconds(steady_.load())); }
-  // Time passes: both clocks move.
-  void advance(std::chrono::microseconds by) { now_ += by.count(), steady_ += by.count(); }
-  // The wall clock alone is set, as an operator or NTP does.
-  void jump(std::chrono::microseconds by) { now_ += by.count(); }
-
- private:
-  std::atomic<std::int64_t> now_;
-  std::atomic<std::int64_t> steady_{0};
 };
 
 // 2026-11-15T03:28:00.000000Z

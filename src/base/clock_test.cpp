@@ -5,6 +5,7 @@
 #include <random>
 #include <string>
 
+#include "base/test_clock.h"
 #include "base/test_rows.h"
 
 namespace restante {

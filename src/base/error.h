@@ -1,5 +1,5 @@
 // Error is a value for each failure that a correct client can cause. This file is the mechanism; the list of all errors
-// that a client can get is model/errors.h, and the mapping to HTTP is one switch in api/. An Error has the fixed
+// that a client can get is model/errors.h, and the mapping to HTTP is one table in api/. An Error has the fixed
 // sentence of its kind and the facts a person needs to act (max, size, filename), never raw input, a path, SQL or a
 // token.
 #pragma once

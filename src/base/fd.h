@@ -1,9 +1,10 @@
 // Fd: a file descriptor that closes itself. Move-only; -1 stands for none. Closing leaves errno as it was, so that a
-// failure can still be described after the descriptor is gone.
+// failure can still be described after the descriptor is gone. write_all(): write(2) until everything is written.
 #pragma once
 #include <unistd.h>
 
 #include <cerrno>
+#include <string_view>
 #include <utility>
 
 namespace restante {
@@ -35,5 +36,16 @@ class Fd {
  private:
   int fd_ = -1;
 };
+
+// False, with the reason in errno, when a write failed.
+inline bool write_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
 
 }  // namespace restante

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/test_clock.h"
+
 namespace restante {
 namespace {
 

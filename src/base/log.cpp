@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/json_writer.h"
+#include "base/names.h"
 
 namespace restante {
 namespace {
@@ -19,19 +20,7 @@ namespace {
 constexpr std::size_t kBufferBytes = 4 << 20;
 constexpr auto kGather = std::chrono::milliseconds(2);
 
-constexpr std::string_view name_of(LogLevel level) {
-  switch (level) {
-    case LogLevel::debug:
-      return "debug";
-    case LogLevel::info:
-      return "info";
-    case LogLevel::warn:
-      return "warn";
-    case LogLevel::error:
-      return "error";
-  }
-  return "error";
-}
+constexpr Names<LogLevel, LogLevel::error> kLevels{"debug", "info", "warn", "error"};
 
 // How long a pipe or terminal that accepts nothing counts as merely slow, once the process ends.
 constexpr int kSlowReaderMs = 1000;
@@ -65,14 +54,13 @@ void block_signals_of_writing() {
 }
 
 std::string lost_note(Time now, std::uint64_t count) {
-  JsonWriter note;
-  note.begin_object();
-  note.member("ts", format_time(now));
-  note.member("level", "warn");
-  note.member("event", "log_lines_lost");
-  note.member("count", static_cast<std::int64_t>(count));
-  note.end_object();
-  return note.take() + "\n";
+  return json_object([&](JsonWriter& note) {
+           note.member("ts", now);
+           note.member("level", kLevels.of(LogLevel::warn));
+           note.member("event", "log_lines_lost");
+           note.member("count", static_cast<std::int64_t>(count));
+         }) +
+         "\n";
 }
 
 }  // namespace
@@ -91,27 +79,23 @@ Log::~Log() {
 
 void Log::write(LogLevel level, std::string_view event, std::initializer_list<LogField> fields) {
   if (!wants(level)) return;
-  JsonWriter line;
-  line.begin_object();
-  line.member("ts", format_time(clock_.now()));
-  line.member("level", name_of(level));
-  line.member("event", event);
-  for (const LogField& field : fields) {
-    line.key(field.name);
-    if (const auto* text = std::get_if<std::string_view>(&field.value)) line.string(*text);
-    if (const auto* whole = std::get_if<std::int64_t>(&field.value)) line.integer(*whole);
-    if (const auto* real = std::get_if<double>(&field.value)) line.real(*real);
-  }
-  line.end_object();
+  const std::string line = json_object([&](JsonWriter& out) {
+    out.member("ts", clock_.now());
+    out.member("level", kLevels.of(level));
+    out.member("event", event);
+    for (const LogField& field : fields) {
+      std::visit([&](auto value) { out.member(field.name, value); }, field.value);
+    }
+  });
   bool first = false;
   {
     const MutexLock lock(mutex_);
-    if (buffer_.size() + line.text().size() > kBufferBytes) {
+    if (buffer_.size() + line.size() > kBufferBytes) {
       lost_.fetch_add(1, std::memory_order_relaxed);
       return;
     }
     first = buffer_.empty();
-    buffer_ += line.text();
+    buffer_ += line;
     buffer_ += '\n';
   }
   if (first) changed_.notify_one();

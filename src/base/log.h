@@ -22,8 +22,6 @@ struct LogField {
   std::string_view name;
   std::variant<std::string_view, std::int64_t, double> value;
   LogField(std::string_view n, std::string_view v) : name(n), value(v) {}
-  LogField(std::string_view n, const char* v) : name(n), value(std::string_view(v)) {}
-  LogField(std::string_view n, const std::string& v) : name(n), value(std::string_view(v)) {}
   LogField(std::string_view n, std::int64_t v) : name(n), value(v) {}
   LogField(std::string_view n, double v) : name(n), value(v) {}
 };
@@ -34,8 +32,6 @@ class Log {
   Log(int fd, LogLevel least, const Clock& clock);
   // Writes the buffered lines, as far as the descriptor accepts them.
   ~Log();
-  Log(const Log&) = delete;
-  Log& operator=(const Log&) = delete;
 
   void write(LogLevel level, std::string_view event, std::initializer_list<LogField> fields = {});
   void debug(std::string_view event, std::initializer_list<LogField> fields = {}) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/test_clock.h"
 
 namespace restante {
 namespace {

@@ -52,6 +52,9 @@ class Id {
   Uuid uuid_;
 };
 
+// The key of a request that may be sent twice and must have one effect.
+inline std::string fresh_key() { return Uuid::make(SystemClock().now()).text(); }
+
 }  // namespace restante
 
 template <class Tag>

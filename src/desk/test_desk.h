@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/bell.h"
+#include "base/test_clock.h"
 #include "base/test_folder.h"
 #include "desk/blob_checks/blob_check.h"
 #include "desk/blob_moves/blob_moves.h"

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/names.h"
 #include "base/text.h"
 #include "http/url.h"
 
@@ -110,30 +111,18 @@ boost::system::result<void, Fault> check_target(std::string_view text) {
 }  // namespace
 
 std::string_view sentence_of(CallbackFault fault) {
-  switch (fault) {
-    case Fault::too_long:
-      return "the url is longer than 2048 characters";
-    case Fault::bad_character:
-      return "the url holds a blank, a backslash, or a character outside printable ASCII";
-    case Fault::bad_scheme:
-      return "the url must begin with http:// or https://";
-    case Fault::credentials:
-      return "the url must not hold a user name or password";
-    case Fault::fragment:
-      return "the url must not have a fragment (#)";
-    case Fault::bad_host:
-      return "the url's host must be a DNS name or an IP address";
-    case Fault::numeric_host:
-      return "the url's host is a number: write the address as four decimal parts, or a name";
-    case Fault::local_host:
-      return "the url names localhost, which is this server: agents without a public address register with "
-             "delivery_mode poll";
-    case Fault::bad_port:
-      return "the url's port must be a number from 1 to 65535";
-    case Fault::bad_escape:
-      return "the url holds a percent sign that is no escape";
-  }
-  return "the url cannot be used";
+  static constexpr Names<Fault, Fault::bad_escape> kSentences{
+      "the url is longer than 2048 characters",
+      "the url holds a blank, a backslash, or a character outside printable ASCII",
+      "the url must begin with http:// or https://",
+      "the url must not hold a user name or password",
+      "the url must not have a fragment (#)",
+      "the url's host must be a DNS name or an IP address",
+      "the url's host is a number: write the address as four decimal parts, or a name",
+      "the url names localhost, which is this server: agents without a public address register with delivery_mode poll",
+      "the url's port must be a number from 1 to 65535",
+      "the url holds a percent sign that is no escape"};
+  return kSentences.of(fault);
 }
 
 std::string CallbackUrl::authority() const { return authority_of(secure, host, port); }

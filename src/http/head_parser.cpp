@@ -50,14 +50,6 @@ bool is_host(std::string_view text) {
   return !text.empty() && text.size() <= 255;
 }
 
-std::optional<Method> parse_method(std::string_view text) {
-  for (std::size_t i = 0; i < kMethods; ++i) {
-    const auto method = static_cast<Method>(i);
-    if (name_of(method) == text) return method;
-  }
-  return std::nullopt;
-}
-
 // origin-form or absolute-form.
 bool split_target(std::string_view target, Request& request) {
   for (const std::string_view scheme : {"http://", "https://"}) {
@@ -91,7 +83,7 @@ std::optional<Fault> parse_request_line(std::string_view line, Request& request)
   const std::string_view word = line.substr(0, first);
   const std::string_view target = line.substr(first + 1, second - first - 1);
   if (!is_token(word) || !is_target(target)) return faults::malformed;
-  const auto method = parse_method(word);
+  const auto method = kMethodNames.parse(word);
   // "*" asks about the server as a whole, which this server does not answer.
   if (!method || target == "*") return faults::unknown_method;
   request.method = *method;

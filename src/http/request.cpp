@@ -6,26 +6,6 @@
 
 namespace restante::http {
 
-std::string_view name_of(Method method) {
-  switch (method) {
-    case Method::get:
-      return "GET";
-    case Method::head:
-      return "HEAD";
-    case Method::post:
-      return "POST";
-    case Method::put:
-      return "PUT";
-    case Method::patch:
-      return "PATCH";
-    case Method::delete_:
-      return "DELETE";
-    case Method::options:
-      return "OPTIONS";
-  }
-  return "GET";
-}
-
 std::string_view Request::header(std::string_view name) const {
   for (const auto& [key, value] : headers) {
     if (equal_ignoring_case(key, name)) return value;

@@ -10,12 +10,16 @@
 #include <utility>
 #include <vector>
 
+#include "base/names.h"
+
 namespace restante::http {
 
 enum class Method { get, head, post, put, patch, delete_, options };
 constexpr std::size_t kMethods = 7;
 
-std::string_view name_of(Method method);
+inline constexpr Names<Method, Method::options> kMethodNames{"GET",   "HEAD",   "POST",   "PUT",
+                                                             "PATCH", "DELETE", "OPTIONS"};
+constexpr std::string_view name_of(Method method) { return kMethodNames.of(method); }
 
 struct Request {
   Request() = default;

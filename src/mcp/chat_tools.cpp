@@ -80,7 +80,7 @@ ToolResult send_message_to_user(ToolContext& context, Call& call, const Argument
   ToolContext::ClientLease api(context, call);
   const auto files = send_files(*api, call, arguments.paths("attachments"));
   if (files.has_error()) return failure(files.error());
-  const auto sent = api->notify(arguments.text("message"), *files, agent::fresh_key());
+  const auto sent = api->notify(arguments.text("message"), *files, fresh_key());
   if (sent.has_error()) return failure(sent.error());
   return {"Sent to the person." + describe_sent(*files), json_object([&](JsonWriter& out) {
             out.member("status", "sent");

@@ -136,7 +136,7 @@ ToolResult answer_with(ToolContext& context, const agent::ReceivedRow& row, cons
 
 ToolResult delegate_task_async(ToolContext& context, Call& call, const Arguments& arguments) {
   ToolContext::ClientLease api(context, call);
-  const auto given = give(*api, call, arguments, agent::fresh_key());
+  const auto given = give(*api, call, arguments, fresh_key());
   if (given.has_error()) return failure(given.error());
   const TaskView task{given->id, given->target, "delegated"};
   return answer_with(task, fmt::format("Task {} was given to {}. Its result will come as a message of type result; "
@@ -147,7 +147,7 @@ ToolResult delegate_task_async(ToolContext& context, Call& call, const Arguments
 
 ToolResult delegate_task(ToolContext& context, Call& call, const Arguments& arguments) {
   const auto seconds = arguments.whole("timeout_seconds");
-  const auto id = agent::fresh_key();
+  const auto id = fresh_key();
   auto& results = context.agent().results();
   const auto expectation = std::make_shared<ExpectedResult>(results, id);
   std::optional<Given> given;
@@ -203,8 +203,8 @@ ToolResult complete_task(ToolContext& context, Call& call, const Arguments& argu
   if (files.has_error()) return failure(files.error());
   const auto id = arguments.text("delegation_id");
   using Ended = agent::ApiClient::Ended;
-  const auto ended = error.empty() ? api->end_delegation(id, Ended::completed, result, agent::fresh_key(), *files)
-                                   : api->end_delegation(id, Ended::failed, error, agent::fresh_key(), *files);
+  const auto ended = error.empty() ? api->end_delegation(id, Ended::completed, result, fresh_key(), *files)
+                                   : api->end_delegation(id, Ended::failed, error, fresh_key(), *files);
   if (ended.has_error()) {
     if (ended.error().is_status(404)) return failure("No task with this delegation_id was given to this agent.");
     return failure(ended.error());

@@ -22,8 +22,6 @@ class ThreadPool {
   // `awake`: how many threads work at once while no job takes long; 0 = one per core.
   explicit ThreadPool(unsigned threads, unsigned awake = 0);
   ~ThreadPool();
-  ThreadPool(const ThreadPool&) = delete;
-  ThreadPool& operator=(const ThreadPool&) = delete;
 
   template <class Job>
   void post(Job job) {

@@ -11,6 +11,7 @@
 #include <set>
 #include <thread>
 
+#include "base/test_clock.h"
 #include "base/test_folder.h"
 #include "faults.h"
 #include "store/dir/blobs.h"

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "backends.h"
+#include "base/test_clock.h"
 #include "blobs_suite.h"
 #include "store/blob_key.h"
 #include "store/inline/blobs.h"

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "backends.h"
+#include "base/test_clock.h"
 #include "base/test_folder.h"
 #include "postgres_server.h"
 #include "store/dir/blobs.h"

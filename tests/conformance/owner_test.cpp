@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "backends.h"
+#include "base/test_clock.h"
 #include "base/test_folder.h"
 #include "blobs_suite.h"
 #include "store/blob_key.h"

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/test_clock.h"
 #include "base/test_folder.h"
 #include "store/dir/blob_directory.h"
 #include "store/dir/blobs.h"

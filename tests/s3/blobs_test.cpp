@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/test_clock.h"
 #include "blobs_suite.h"
 #include "fault_proxy.h"
 #include "store/blob_key.h"

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/test_clock.h"
 #include "store/s3/bucket.h"
 
 namespace restante::testing {

@@ -241,6 +241,4 @@ void check_choice(const std::string& name, const std::string& given, const std::
                                               fmt::join(choices.begin(), choices.end() - 1, ", "), choices.back()));
 }
 
-std::string fresh_key() { return Uuid::make(SystemClock().now()).text(); }
-
 }  // namespace restante::cli

@@ -61,7 +61,4 @@ int print_answer(const RemoteOptions& options, const std::string& answer,
 // Throws CommandFailed when the value of the flag --<name> is none of these, with the one that was probably meant.
 void check_choice(const std::string& name, const std::string& given, const std::vector<std::string>& choices);
 
-// A new idempotency key, for a request that must have one effect however often it is sent.
-std::string fresh_key();
-
 }  // namespace restante::cli

@@ -1,6 +1,6 @@
 #include "cli/uploads/send.h"
 
-#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -9,6 +9,7 @@
 #include "cli/remote/wait.h"
 #include "cli/terminal/failed.h"
 #include "cli/terminal/terminal.h"
+#include "model/a2a.h"
 #include "model/file_part.h"
 #include "model/upload.h"
 
@@ -154,64 +155,25 @@ std::vector<Json> upload_files(Remote& remote, const std::string& target, const 
   return sent;
 }
 
-std::vector<std::vector<FormFile>> batch_files(const std::vector<FormFile>& files, const Json& limits) {
-  const std::uint64_t per_file = limits.whole("per_file_bytes");
-  const std::uint64_t per_request = limits.whole("per_request_bytes");
-  const std::uint64_t most = std::max<std::int64_t>(limits.whole("max_files"), 1);
-  constexpr std::uint64_t kOverhead = 1024;  // upper bound for the head of a multipart part
-  std::vector<std::vector<FormFile>> batches;
-  std::uint64_t bytes = 0;
+std::vector<std::vector<FormFile>> batch_files(const std::vector<FormFile>& files, const Json& answer) {
+  const auto limits = client::read_limits(answer);
   for (const FormFile& file : files) {
-    if (per_file > 0 && file.size > per_file) {
-      throw CommandFailed(kExitFailed,
-                          fmt::format("--file {}: has {} bytes ({}), and this server takes at most {} ({}) a file; "
-                                      "nothing was sent",
-                                      file.path, file.size, format_bytes(file.size), per_file, format_bytes(per_file)));
-    }
-    const bool full = !batches.empty() && (batches.back().size() >= most ||
-                                           (per_request > 0 && bytes + file.size + kOverhead > per_request));
-    if (batches.empty() || full) {
-      batches.emplace_back();
-      bytes = kOverhead;
-    }
-    batches.back().push_back(file);
-    bytes += file.size + kOverhead;
+    if (limits.per_file == 0 || file.size <= limits.per_file) continue;
+    throw CommandFailed(
+        kExitFailed,
+        fmt::format("--file {}: has {} bytes ({}), and this server takes at most {} ({}) a file; nothing was sent",
+                    file.path, file.size, format_bytes(file.size), limits.per_file, format_bytes(limits.per_file)));
   }
-  return batches;
+  return client::divide(files, limits);
 }
 
 std::string message_body(const std::string& text, const std::vector<Json>& files) {
-  JsonWriter out;
-  const auto write_parts = [&] {
-    out.begin_array();
-    if (!text.empty()) {
-      out.object([&] {
-        out.member("kind", "text");
-        out.member("text", text);
-      });
-    }
-    for (const Json& file : files) {
-      out.object([&] {
-        out.member("kind", "file");
-        out.key("file");
-        write_file_part(out, file);
-      });
-    }
-    out.end_array();
-  };
-  const auto write_message = [&] {
+  return message_call("1", [&](JsonWriter& out) {
     out.member("role", "user");
     out.member("messageId", fresh_key());
-    out.key("parts");
-    write_parts();
-  };
-  out.object([&] {
-    out.member("jsonrpc", "2.0");
-    out.member("id", "1");
-    out.member("method", "message/send");
-    out.object("params", [&] { out.object("message", write_message); });
+    write_parts(out, text.empty() ? std::nullopt : std::optional<std::string_view>(text), files,
+                [&](const Json& file) { write_file_part(out, file); });
   });
-  return out.take();
 }
 
 Cell describe_state(const Json& file) {

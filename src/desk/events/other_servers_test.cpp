@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "base/test_clock.h"
 #include "desk/principals/tokens.h"
 #include "desk/test_desk.h"
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/test_clock.h"
 #include "desk/test_desk.h"
 
 namespace restante::desk {

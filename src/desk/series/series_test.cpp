@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/test_clock.h"
+
 namespace restante::desk {
 namespace {
 

@@ -5,6 +5,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/test_clock.h"
+
 namespace restante::desk {
 namespace {
 

@@ -53,20 +53,13 @@ std::optional<Digest> digest_of(const fs::path& path) {
   return read_pieces(path, [](std::string_view) {});
 }
 
-void write_all(const fs::path& path, int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) refuse(path, "write");
-    bytes.remove_prefix(static_cast<std::size_t>(written));
-  }
-}
-
 // The digest of the copied content. The file gets its final name only once it is complete.
 std::optional<Digest> copy(const fs::path& from, const fs::path& temporary, const fs::path& to) {
   const Fd out(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!out) refuse(temporary, "create");
-  const auto digest = read_pieces(from, [&](std::string_view bytes) { write_all(temporary, out.get(), bytes); });
+  const auto digest = read_pieces(from, [&](std::string_view bytes) {
+    if (!write_all(out.get(), bytes)) refuse(temporary, "write");
+  });
   if (!digest) {
     fs::remove(temporary);
     return std::nullopt;

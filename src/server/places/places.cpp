@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/names.h"
 #include "server/config/s3.h"
 #include "store/dir/blobs.h"
 #include "store/inline/blobs.h"
@@ -73,15 +74,8 @@ std::string OpenPlaces::trouble(const PlacePlan& plan) const {
 }
 
 std::string kind_of_blobs(Place place) {
-  switch (place) {
-    case Place::dir:
-      return "files";
-    case Place::inlined:
-      return "database content";
-    case Place::s3:
-      return "S3";
-  }
-  return {};
+  static constexpr Names<Place, Place::s3> kKinds{"files", "database content", "S3"};
+  return std::string(kKinds.of(place));
 }
 
 std::string place_of_blobs(const Config& config, Place place) {

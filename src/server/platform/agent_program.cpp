@@ -21,11 +21,8 @@ api::Program open_agent_program() {
   Fd made(memfd_create("restante-agent", MFD_CLOEXEC));
   if (!made) throw std::system_error(errno, std::generic_category(), "memfd_create");
   const auto file = std::make_shared<const Fd>(std::move(made));
-  for (std::string_view left = embedded.bytes; !left.empty();) {
-    const ssize_t written = ::write(file->get(), left.data(), left.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) throw std::system_error(errno, std::generic_category(), "the agent's executable");
-    left.remove_prefix(static_cast<std::size_t>(written));
+  if (!write_all(file->get(), embedded.bytes)) {
+    throw std::system_error(errno, std::generic_category(), "the agent's executable");
   }
   return {embedded.name, embedded.sha256, embedded.bytes.size(), file, file->get()};
 }

@@ -24,7 +24,7 @@
 #include "server/platform/page_files.h"
 #include "server/platform/version.h"
 #include "server/secrets/admin_token.h"
-#include "server/secrets/server_key.h"
+#include "server/secrets/secret_file.h"
 #include "store/migration.h"
 #include "store/owner.h"
 
@@ -63,6 +63,15 @@ std::chrono::milliseconds check_period(const Config& config) {
   return every.count() == 0 ? kCheckPeriod : std::clamp(every, std::chrono::milliseconds(10), kCheckPeriod);
 }
 
+// How many bytes are free after so many more, on the disks of files in a directory or on those of the rows.
+auto free_space(const Config& config) {
+  const auto disks = std::make_shared<DiskSpace>(written_directories(config, {Place::dir, {}}));
+  const auto disks_of_rows = std::make_shared<DiskSpace>(written_directories(config, {Place::inlined, {}}));
+  return [disks, disks_of_rows](Place place, std::uint64_t bytes) {
+    return (place == Place::dir ? disks : disks_of_rows)->free_after(bytes);
+  };
+}
+
 desk::UploadRules upload_rules(const Config& config, const Places& places) {
   desk::UploadRules rules;
   rules.per_file_bytes = config.uploads.per_file_bytes;
@@ -77,10 +86,8 @@ desk::UploadRules upload_rules(const Config& config, const Places& places) {
   rules.reserve = config.storage.reserve;
   rules.integrity = {config.uploads.check_every, config.uploads.check_rate, check_period(config)};
   // A blob move may begin and end while the server runs.
-  const auto disks = std::make_shared<DiskSpace>(written_directories(config, {Place::dir, {}}));
-  const auto disks_of_rows = std::make_shared<DiskSpace>(written_directories(config, {Place::inlined, {}}));
-  rules.free_after = [disks, disks_of_rows, &places](std::uint64_t bytes) {
-    return (writes_to(places.plan(), Place::dir) ? disks : disks_of_rows)->free_after(bytes);
+  rules.free_after = [room = free_space(config), &places](std::uint64_t bytes) {
+    return room(writes_to(places.plan(), Place::dir) ? Place::dir : Place::inlined, bytes);
   };
   return rules;
 }
@@ -99,11 +106,9 @@ desk::BlobMoveRules blob_move_rules(const Config& config) {
   rules.setting = plan_of(config).write;
   rules.alone = !is_shared(config);
   rules.late_writes_for = sweep_rules(config).orphan_grace;
-  const auto disks = std::make_shared<DiskSpace>(written_directories(config, {Place::dir, {}}));
-  const auto disks_of_rows = std::make_shared<DiskSpace>(written_directories(config, {Place::inlined, {}}));
-  rules.has_room = [disks, disks_of_rows, reserve = config.storage.reserve](Place to, std::int64_t bytes) {
+  rules.has_room = [room = free_space(config), reserve = config.storage.reserve](Place to, std::int64_t bytes) {
     if (to == Place::s3) return true;  // a move away from a full disk must be possible
-    return (to == Place::dir ? disks : disks_of_rows)->free_after(static_cast<std::uint64_t>(bytes)) >= reserve;
+    return room(to, static_cast<std::uint64_t>(bytes)) >= reserve;
   };
   return rules;
 }

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <stdexcept>
@@ -11,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "base/clock.h"
+#include "base/crypto.h"
 #include "base/fd.h"
 #include "base/uuid.h"
 
@@ -30,8 +32,7 @@ class TemporaryFile final {
       : name_(fmt::format("{}.{}.new", file.string(), Uuid::make(SystemClock().now()).hex())) {
     const Fd out(::open(name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (!out) throw failure(file, "create");
-    const bool written = ::write(out.get(), bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
-    if (written && ::fsync(out.get()) == 0) return;
+    if (write_all(out.get(), bytes) && ::fsync(out.get()) == 0) return;
     const int why = errno;
     ::unlink(name_.c_str());
     errno = why;
@@ -82,6 +83,27 @@ std::string read_secret_file(const std::filesystem::path& file, std::string_view
   if (got < 0) throw failure(file, "read");
   bytes.resize(static_cast<std::size_t>(got));
   return bytes;
+}
+
+SealKey server_key(const std::string& given, const std::filesystem::path& data, Log& log) {
+  if (!given.empty()) return sha256(given);
+  const std::filesystem::path file = data / "server.key";
+  SealKey key{};
+  if (!std::filesystem::exists(file)) {
+    random_bytes(key);
+    if (create_secret_file(file, std::string_view(reinterpret_cast<const char*>(key.data()), key.size()))) {
+      log.info("server_key_made", {{"file", file.string()}});
+      return key;
+    }
+  }
+  constexpr auto kRemedy = "or delete it: push agents then get a new inbound secret with their next heartbeat";
+  const std::string bytes = read_secret_file(file, kRemedy);
+  if (bytes.size() != key.size()) {
+    throw std::runtime_error(
+        fmt::format("{} does not hold 32 bytes: restore it from the backup, {}", file.string(), kRemedy));
+  }
+  std::copy(bytes.begin(), bytes.end(), key.begin());
+  return key;
 }
 
 }  // namespace restante

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/names.h"
 #include "store/s3/explain.h"
 
 namespace restante::s3 {
@@ -13,24 +14,13 @@ constexpr auto kSameAgain = std::chrono::seconds(10);
 constexpr auto kOtherReason = std::chrono::seconds(1);
 constexpr auto kFailureIsOld = std::chrono::minutes(15);  // when the operation was not tried again
 
+// By the kind of the failure; one with a status has the outcome of its status.
+constexpr Names<Failure::Kind, Failure::Kind::cancelled> kOutcomes{
+    "unreachable", "unreachable", "unreachable", "timeout", "cut", "not_s3", "not_s3", "", "stopped", "stopped"};
+
 std::string_view outcome_of(const Failure* failure) {
   if (!failure) return "ok";
-  switch (failure->kind) {
-    case Failure::Kind::timeout:
-      return "timeout";
-    case Failure::Kind::cut:
-      return "cut";
-    case Failure::Kind::protocol:
-    case Failure::Kind::too_large:
-      return "not_s3";
-    case Failure::Kind::stopped:
-    case Failure::Kind::cancelled:
-      return "stopped";
-    case Failure::Kind::status:
-      break;
-    default:
-      return "unreachable";
-  }
+  if (failure->kind != Failure::Kind::status) return kOutcomes.of(failure->kind);
   if (is_missing(*failure)) return "missing";
   return is_worth_repeating(*failure) ? "unavailable" : "refused";
 }

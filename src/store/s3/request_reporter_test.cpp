@@ -4,6 +4,8 @@
 
 #include <cstdio>
 
+#include "base/test_clock.h"
+
 namespace restante::s3 {
 namespace {
 

@@ -63,8 +63,6 @@ class Service::LeasedClient {
     service_.busy_.erase(position_);
     if (service_.idle_.size() < kIdleConnections) service_.idle_.push_back(std::move(client_));
   }
-  LeasedClient(const LeasedClient&) = delete;
-  LeasedClient& operator=(const LeasedClient&) = delete;
   HttpClient& operator*() { return *client_; }
 
  private:

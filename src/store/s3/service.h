@@ -72,8 +72,6 @@ class Service {
   // Credentials and clock must outlive the service.
   Service(ServiceOptions options, CredentialSource& credentials, const Clock& clock);
   ~Service();
-  Service(const Service&) = delete;
-  Service& operator=(const Service&) = delete;
 
   client::Outcome<client::Response> once(const S3Request& call, const client::HttpClient::Sink& sink = {});
   client::Outcome<client::Response> send(const S3Request& call);

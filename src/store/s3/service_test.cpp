@@ -8,6 +8,7 @@
 #include <future>
 #include <thread>
 
+#include "base/test_clock.h"
 #include "client/test_server.h"
 
 namespace restante::s3 {

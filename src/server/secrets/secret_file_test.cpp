@@ -1,4 +1,4 @@
-#include "server/secrets/server_key.h"
+#include "server/secrets/secret_file.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
