@@ -18,7 +18,7 @@ std::vector<Json> upload_files(Remote& remote, const std::string& target, const 
 
 // Divides the files into requests that fit the server's limits, in order. Throws CommandFailed that names a file that
 // is too large.
-std::vector<std::vector<FormFile>> batch_files(const std::vector<FormFile>& files, const Json& limits);
+std::vector<std::vector<FormFile>> batch_files(const std::vector<FormFile>& files, const Json& answer);
 
 // The JSON-RPC envelope of a message with these files, each as in the answer of /chat/uploads.
 std::string message_body(const std::string& text, const std::vector<Json>& files);
