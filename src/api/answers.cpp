@@ -164,4 +164,24 @@ std::optional<DeliveryMode> Fields::mode() {
 
 const Principal& caller(const http::Request& request) { return std::any_cast<const Principal&>(request.caller); }
 
+Result<Json::Array> attachment_parts(const Json& body) {
+  Json::Array parts;
+  const Json* attachments = body.find("attachments");
+  if (!attachments || attachments->is_null()) return parts;
+  const Error wrong =
+      bad_field("attachments",
+                "attachments must be a list of objects with uri and name, and mimeType and size of the right type");
+  if (!attachments->if_array()) return wrong;
+  for (const Json& item : *attachments->if_array()) {
+    Fields fields(item);
+    Json file = Json::object(
+        {{"uri", Json::string(fields.required_text("uri"))}, {"name", Json::string(fields.required_text("name"))}});
+    if (const auto type = fields.text("mimeType")) file.set("mimeType", Json::string(*type));
+    if (const auto size = fields.whole("size")) file.set("size", Json::number(*size));
+    if (fields.error()) return wrong;
+    parts.push_back(Json::object({{"kind", Json::string("file")}, {"file", std::move(file)}}));
+  }
+  return parts;
+}
+
 }  // namespace restante::api

@@ -102,4 +102,7 @@ inline auto fixed_answer(const char* text) {
   return [text](const auto& result) { return result ? http::json(200, text) : answer(result.error()); };
 }
 
+// A body's `attachments` as A2A file parts; empty when there are none. bad_field: each needs a uri and a name.
+Result<Json::Array> attachment_parts(const Json& body);
+
 }  // namespace restante::api

@@ -6,7 +6,6 @@
 #include "api/delegation_push.h"
 #include "api/delegation_rows.h"
 #include "api/idempotency.h"
-#include "api/messages.h"
 #include "base/text.h"
 #include "model/errors.h"
 
@@ -65,11 +64,9 @@ Result<Ready> make_ready(const Context& context, const http::Request& request, d
   if (const auto whole = context.delegations.complete_retry(order); !whole) return whole.error();
   auto wanted = context.delegations.prepare(std::move(order));
   if (!wanted) return wanted.error();
-  if (caller(request).role == Principal::Role::workspace) {
-    const auto allowed = context.access.check(wanted->caller_id, wanted->callee_id);
-    if (!allowed) return allowed.error();
-  }
-  auto target = context.workspaces.find(wanted->callee_id);
+  const bool by_operator = caller(request).role != Principal::Role::workspace;
+  auto target = by_operator ? context.workspaces.find(wanted->callee_id)
+                            : context.access.check(wanted->caller_id, wanted->callee_id);
   if (!target) return target.error();
   return Ready{std::move(*wanted), std::move(*target)};
 }

@@ -27,31 +27,11 @@ Result<void> check_sender(const Context& context, const http::Request& request, 
   if (who.role == Principal::Role::sender && !who.is_person_of(target)) return errors::not_allowed;
   if (who.role != Principal::Role::workspace) return {};
   if (const auto own = check_named_caller(request, *who.workspace_id); !own) return own.error();
-  return context.access.check(*who.workspace_id, target);
+  const auto allowed = context.access.check(*who.workspace_id, target);
+  return allowed ? Result<void>() : allowed.error();
 }
 
 }  // namespace
-
-// The attachments of a notify as A2A file parts; each needs a uri and a name.
-Result<Json::Array> attachment_parts(const Json& body) {
-  Json::Array parts;
-  const Json* attachments = body.find("attachments");
-  if (!attachments || attachments->is_null()) return parts;
-  const Error wrong =
-      bad_field("attachments",
-                "attachments must be a list of objects with uri and name, and mimeType and size of the right type");
-  if (!attachments->if_array()) return wrong;
-  for (const Json& item : *attachments->if_array()) {
-    Fields fields(item);
-    Json file = Json::object(
-        {{"uri", Json::string(fields.required_text("uri"))}, {"name", Json::string(fields.required_text("name"))}});
-    if (const auto type = fields.text("mimeType")) file.set("mimeType", Json::string(*type));
-    if (const auto size = fields.whole("size")) file.set("size", Json::number(*size));
-    if (fields.error()) return wrong;
-    parts.push_back(Json::object({{"kind", Json::string("file")}, {"file", std::move(file)}}));
-  }
-  return parts;
-}
 
 http::Response send_message(const Context& context, http::Request& request) {
   const WorkspaceId id = workspace_in(request);

@@ -4,7 +4,6 @@
 
 #include "api/context.h"
 #include "api/idempotency.h"
-#include "base/json.h"
 #include "http/response.h"
 
 namespace restante::api {
@@ -14,7 +13,5 @@ http::Response queued_answer(std::string_view delivery_mode, const Result<Append
 // Appends the row to the workspace's inbox, once; answers when it is stored.
 http::Response post(const Context& context, const IdempotentRequest& idempotent, WorkspaceId workspace,
                     const NewInboxRow& row, std::function<http::Response(const Result<Appended>&)> to_answer);
-// A body's `attachments` as A2A file parts; empty when there are none. bad_field.
-Result<Json::Array> attachment_parts(const Json& body);
 
 }  // namespace restante::api

@@ -2,11 +2,87 @@
 
 #include "api/answers.h"
 #include "api/handlers.h"
+#include "api/idempotency.h"
 #include "api/upload_push.h"
+#include "base/text.h"
+#include "http/media_type.h"
+#include "http/multipart.h"
 #include "model/errors.h"
 
 namespace restante::api {
 namespace {
+
+using Staged = std::vector<StagedUpload>;
+
+http::Response staged_answer(const Staged& staged) {
+  return object_answer(200, [&](JsonWriter& out) {
+    out.objects("files", staged, [&](const StagedUpload& item) {
+      const Upload& upload = item.upload;
+      out.member("uri", pending_uri(upload.workspace_id, upload.id));
+      out.member("name", upload.name);
+      out.member("mimeType", upload.mimetype);
+      out.member("size", upload.size);
+      out.member("sha256", to_hex(upload.sha256));
+      out.member("expires_at", upload.expires_at);
+    });
+  });
+}
+
+Error error_of(http::MultipartStatus status) {
+  return status == http::MultipartStatus::field_too_large ? Error(errors::field_too_large)
+                                                          : Error(errors::malformed_multipart);
+}
+
+// Connects http's multipart parser to the desk's staging.
+class UploadBodySink final : public http::BodySink, private http::MultipartSink {
+ public:
+  UploadBodySink(std::unique_ptr<desk::Staging> staging, IdempotentRequest idempotent, std::string_view boundary)
+      : staging_(std::move(staging)), idempotent_(std::move(idempotent)), parser_(boundary, *this) {}
+
+  std::optional<http::Response> take(std::string_view bytes) override {
+    const auto status = parser_.feed(bytes);
+    if (status == http::MultipartStatus::ok) return std::nullopt;
+    return answer(error_ ? *error_ : error_of(status));
+  }
+
+  http::Response finish() override {
+    // A request that take() refused never gets here: the only possible fault is a missing end.
+    if (parser_.finish() != http::MultipartStatus::ok) return answer(errors::malformed_multipart);
+    if (auto known = idempotent_.look_up(staging_->digest())) return std::move(*known);
+    const auto settle = [staging = staging_](const Result<Staged>& staged) {
+      if (staged) return staged_answer(*staged);
+      staging->give_up();
+      return answer(staged.error());
+    };
+    http::Response response = idempotent_.perform<Staged>(
+        [&](OptionalClaim<Staged> claim) { return staging_->commit(std::move(claim)); }, settle);
+    if (staging_->on_disk()) {
+      std::get<std::shared_ptr<http::Later>>(response.content)->may_block = http::MayBlock::on_bytes;
+    }
+    return response;
+  }
+
+ private:
+  bool part_begin(const http::PartHeaders& headers) override {
+    taking_ = headers.name == "files" && headers.filename.has_value();
+    return !taking_ || check(staging_->begin_file(*headers.filename, headers.content_type));
+  }
+  bool part_data(std::string_view bytes) override { return !taking_ || check(staging_->write(bytes)); }
+  bool part_end() override { return !std::exchange(taking_, false) || check(staging_->end_file()); }
+
+  // False stops the parser; the client gets the error.
+  bool check(const Result<void>& result) {
+    if (result.has_value()) return true;
+    error_ = result.error();
+    return false;
+  }
+
+  const std::shared_ptr<desk::Staging> staging_;  // its commit may outlive this object
+  IdempotentRequest idempotent_;
+  http::MultipartParser parser_;
+  std::optional<Error> error_;
+  bool taking_ = false;
+};
 
 Result<UploadDirection> direction_of(const http::Request& request) {
   const auto text = request.query_param("direction");
@@ -18,6 +94,17 @@ Result<UploadDirection> direction_of(const http::Request& request) {
 
 }  // namespace
 
+http::BodyHandling stage_uploads(const Context& context, const http::Request& request, WorkspaceId workspace,
+                                 UploadDirection direction) {
+  auto staging = context.uploads.stage(workspace, direction, caller(request));
+  if (!staging) return answer(staging.error());
+  const auto boundary = http::form_data_boundary(request.header("Content-Type"));
+  if (!boundary) return answer(errors::malformed_multipart);
+  IdempotentRequest idempotent(context, "POST /workspaces/:id/chat/uploads");
+  if (auto refused = idempotent.enter(request)) return std::move(*refused);
+  return std::make_unique<UploadBodySink>(std::move(*staging), std::move(idempotent), *boundary);
+}
+
 http::BodyHandling receive_uploads(const Context& context, http::Request& request) {
   const auto id = WorkspaceId::parse(request.param("id"));
   if (!id) return answer(bad_id("id"));
@@ -26,7 +113,7 @@ http::BodyHandling receive_uploads(const Context& context, http::Request& reques
   if (*direction == UploadDirection::out && caller(request).role == Principal::Role::sender) {
     return answer(Error(errors::not_allowed).with_sentence("only the agent itself sends files out"));
   }
-  const auto delivery = context.workspaces.delivery(*id);
+  const auto delivery = context.uploads.delivery(*id);
   if (!delivery) return answer(delivery.error());
   if (*direction == UploadDirection::in && *delivery == DeliveryMode::push) {
     const auto workspace = context.workspaces.find(*id);

@@ -25,6 +25,8 @@ struct Staging::File {
   std::int64_t checked_size = 0;        // its size when the free space was last checked
 };
 
+Result<DeliveryMode> Uploads::delivery(WorkspaceId workspace) { return store_.find_delivery(workspace); }
+
 Result<std::unique_ptr<Staging>> Uploads::stage(WorkspaceId workspace, UploadDirection direction,
                                                 const Principal& caller) {
   if (!rules_.staging || !store_.uploads_ready()) return errors::no_callback;

@@ -60,6 +60,9 @@ class Uploads {
   const UploadRules& rules() const { return rules_; }
   UploadEvents& events() { return events_; }
   Integrity& integrity() { return integrity_; }
+  // Whether files for this workspace are passed on to its callback (push) or staged here (poll). workspace_not_found,
+  // workspace_removed.
+  Result<DeliveryMode> delivery(WorkspaceId workspace);
   // Begins to stage files of this caller for that workspace, or from it. insufficient_storage; no_callback when staging
   // is not possible: it is switched off, or its tables do not exist.
   Result<std::unique_ptr<Staging>> stage(WorkspaceId workspace, UploadDirection direction, const Principal& caller);

@@ -20,12 +20,12 @@ bool related(WorkspaceId from, const std::vector<WorkspaceId>& above_from, Works
 
 }  // namespace
 
-Result<void> Access::check(WorkspaceId from, WorkspaceId to) {
-  const auto target = store_.find_workspace(to);
+Result<Workspace> Access::check(WorkspaceId from, WorkspaceId to) {
+  auto target = store_.find_workspace(to);
   if (!target || !store_.find_workspace(from)) return errors::may_not_talk;
   if (!related(from, store_.ancestors(from), to, store_.ancestors(to), roots_)) return errors::may_not_talk;
   if (target->status == WorkspaceStatus::removed) return errors::workspace_removed;
-  return {};
+  return std::move(*target);
 }
 
 std::vector<Workspace> Access::peers(WorkspaceId id) {

@@ -14,9 +14,9 @@ class Access {
  public:
   Access(WorkspaceStore& store, Roots roots) : store_(store), roots_(roots) {}
 
-  // may_not_talk, also if the other workspace does not exist: the caller learns nothing about workspaces it may not
+  // The other workspace. may_not_talk, also if it does not exist: the caller learns nothing about workspaces it may not
   // talk to. workspace_removed if it could talk to the other one.
-  Result<void> check(WorkspaceId from, WorkspaceId to);
+  Result<Workspace> check(WorkspaceId from, WorkspaceId to);
   // All workspaces it may talk to, without itself and without removed ones.
   std::vector<Workspace> peers(WorkspaceId id);
 

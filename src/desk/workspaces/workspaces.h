@@ -50,8 +50,6 @@ class Workspaces {
   // Found and not removed, with the status as of now: offline after 90 s without a sign of life; online at once after a
   // poll.
   Result<Workspace> find(WorkspaceId id);
-  // The delivery mode of a workspace that is found and not removed.
-  Result<DeliveryMode> delivery(WorkspaceId id) { return store_.find_delivery(id); }
   std::vector<Workspace> list();
   PollStatus poll_status(const Workspace& workspace) { return presence_.poll_status(workspace); }
   Result<Workspace> patch(WorkspaceId id, const WorkspacePatch& patch);
