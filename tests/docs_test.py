@@ -57,3 +57,24 @@ def test_every_make_target_named_in_the_documents_exists():
     for page in [*SOURCE.glob("*.md"), *(SOURCE / "docs").rglob("*.md")]:
         for target in re.findall(r"`make ([a-z-]+)", page.read_text()):
             assert target in targets, f"{page.name} names make {target}"
+
+
+def paths_in_architecture():
+    """{path: its files}, as the three paths are drawn. A file is the first word of a step."""
+    drawn = (SOURCE / "ARCHITECTURE.md").read_text().split("## The three paths")[1].split("```")[1]
+    paths = {}
+    for line in drawn.splitlines():
+        if step := re.match(r"(upload|poll|delegation) +(\S+)", line):
+            paths[step[1]] = [step[2]]
+        elif step := re.match(r"[ │]+[└├]► (\S+)", line):
+            list(paths.values())[-1].append(step[1])
+    return paths
+
+
+def test_the_three_paths_are_drawn_with_at_most_eight_files_that_exist():
+    paths = paths_in_architecture()
+    assert list(paths) == ["upload", "poll", "delegation"]
+    for name, files in paths.items():
+        assert 5 <= len(files) <= 8, (name, files)
+        missing = [file for file in files if not any((SOURCE / f"src/{file}{end}").exists() for end in (".cpp", ".h"))]
+        assert not missing, (name, missing)
