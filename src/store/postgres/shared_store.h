@@ -79,13 +79,7 @@ class SharedStore final : public SqlStore {
   std::vector<std::string> list_dropped_blobs(int limit, Time remote_before, const std::string& after) override;
   Commit<Result<void>> forget_dropped_blobs(std::vector<std::string> keys) override;
   std::vector<std::string> known_blobs(std::span<const std::string> keys) override;
-  std::optional<BlobMove> find_blob_move() override;
-  Commit<Result<BegunBlobMove>> begin_blob_move(Place from, Place to, std::int64_t rate, Time now) override;
-  Commit<Result<bool>> advance_blob_move(const BlobMove& was, BlobPhase phase, Time now) override;
-  Commit<Result<bool>> take_blob_move_lease(WorkerId worker, Time until, Time now) override;
-  std::vector<MovingBlob> list_blobs(KeyRole role, Place place, const std::string& after, int limit) override;
   Commit<Result<std::int64_t>> change_blob_keys(std::vector<BlobChange> changes, Time now) override;
-  std::vector<PlaceFigures> count_blobs() override;
   Chunks& chunks() override { return chunks_; }
 
   Commit<Result<OpenedDelegation>> open_delegation(const NewDelegation& wanted, Time now,
@@ -106,6 +100,8 @@ class SharedStore final : public SqlStore {
   std::vector<DelegationWait> delegation_waits(std::span<const Delegation> of) override;
 
  private:
+  std::string list_blobs_sql(const std::string& key, const std::string& where) override;
+  std::string count_blobs_sql(const std::string& key) override;
   void read_with(const std::function<void(SqlReader&)>& body) override { pool_.use(body); }
   WriteQueue& queue_for(WriteHints& hints) override {
     return (hints.lane ? lane_of(WorkspaceId(*hints.lane)) : maintenance_lane_).queue();

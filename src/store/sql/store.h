@@ -27,6 +27,12 @@ class SqlStore : public Store {
   // uploads
 
   // blob moves
+  std::optional<BlobMove> find_blob_move() override;
+  Commit<Result<BegunBlobMove>> begin_blob_move(Place from, Place to, std::int64_t rate, Time now) override;
+  Commit<Result<bool>> advance_blob_move(const BlobMove& was, BlobPhase phase, Time now) override;
+  Commit<Result<bool>> take_blob_move_lease(WorkerId worker, Time until, Time now) override;
+  std::vector<MovingBlob> list_blobs(KeyRole role, Place place, const std::string& after, int limit) override;
+  std::vector<PlaceFigures> count_blobs() override;
 
   // owners
   std::optional<Installation> find_installation() override;
@@ -63,6 +69,12 @@ class SqlStore : public Store {
   virtual void read_with(const std::function<void(SqlReader&)>& body) = 0;
   // May change the hints.
   virtual WriteQueue& queue_for(WriteHints& hints) = 0;
+
+  // One row for each blob in a range of keys, of which rows may share one. `key` is the column, `where` a further
+  // condition. list_blobs_sql(): the columns of a MovingBlob; parameters: the range, the key to begin after, the limit.
+  // count_blobs_sql(): blobs and bytes, and of those the damaged ones; parameters: the range.
+  virtual std::string list_blobs_sql(const std::string& key, const std::string& where) = 0;
+  virtual std::string count_blobs_sql(const std::string& key) = 0;
 };
 
 }  // namespace restante
