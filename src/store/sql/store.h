@@ -21,6 +21,13 @@ class SqlStore : public Store {
   // workspaces
 
   // tokens
+  Commit<Result<Token>> add_token(const NewToken& token, Time now) override;
+  std::optional<Token> find_token(const Digest& hash) override;
+  std::optional<Token> find_token(TokenId id) override;
+  std::vector<Token> list_tokens(std::optional<WorkspaceId> workspace) override;
+  Commit<Result<bool>> revoke_token(TokenId id, Time now) override;
+  Commit<Result<bool>> revoke_workspace_token(WorkspaceId workspace, TokenId id, Time now) override;
+  bool has_live_token(WorkspaceId workspace, Time now) override;
 
   // inbox
 
@@ -49,6 +56,7 @@ class SqlStore : public Store {
 
  protected:
   using WriteQueue = CommitQueue<SqlTransaction, WriteHints>;
+  using ReadToken = std::function<std::optional<Token>()>;
 
   // Returns what `body(SqlReader&)` returns. PostgreSQL may run it twice.
   template <class Body>
@@ -69,6 +77,8 @@ class SqlStore : public Store {
   virtual void read_with(const std::function<void(SqlReader&)>& body) = 0;
   // May change the hints.
   virtual WriteQueue& queue_for(WriteHints& hints) = 0;
+  // The token from the cache, or what `read_token` reads.
+  virtual std::optional<Token> cached_token(const Digest& hash, const ReadToken& read_token) = 0;
 
   // One row for each blob in a range of keys, of which rows may share one. `key` is the column, `where` a further
   // condition. list_blobs_sql(): the columns of a MovingBlob; parameters: the range, the key to begin after, the limit.

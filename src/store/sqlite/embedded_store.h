@@ -35,14 +35,7 @@ class EmbeddedStore final : public SqlStore {
   Commit<Result<void>> set_inbound_secret(WorkspaceId id, std::string sealed, Time now) override;
   Commit<Result<void>> record_polls(std::span<const PollRecord> polls) override;
 
-  Commit<Result<Token>> add_token(const NewToken& token, Time now) override;
-  std::optional<Token> find_token(const Digest& hash) override;
-  std::optional<Token> find_token(TokenId id) override;
-  std::vector<Token> list_tokens(std::optional<WorkspaceId> workspace) override;
-  Commit<Result<bool>> revoke_token(TokenId id, Time now) override;
-  Commit<Result<bool>> revoke_workspace_token(WorkspaceId workspace, TokenId id, Time now) override;
   Commit<Result<void>> record_token_uses(std::span<const std::pair<TokenId, Time>> uses) override;
-  bool has_live_token(WorkspaceId workspace, Time now) override;
 
   Commit<Result<Appended>> append_to_inbox(WorkspaceId workspace, const NewInboxRow& row, Time now,
                                            OptionalClaim<Appended> claim) override;
@@ -100,6 +93,9 @@ class EmbeddedStore final : public SqlStore {
  private:
   std::string list_blobs_sql(const std::string& key, const std::string& where) override;
   std::string count_blobs_sql(const std::string& key) override;
+  std::optional<Token> cached_token(const Digest& hash, const ReadToken& read_token) override {
+    return token_cache_.find(hash, read_token);
+  }
   void read_with(const std::function<void(SqlReader&)>& body) override { body(*readers_.take()); }
   // There is one writer, so nothing is locked, and verbs that want to be alone share a COMMIT with others.
   WriteQueue& queue_for(WriteHints& hints) override {
