@@ -22,19 +22,7 @@ class SharedStore final : public SqlStore {
   void check() override;
   StoreFacts describe() override;
 
-  Commit<Result<Workspace>> create_workspace(const NewWorkspace& workspace, Time now,
-                                             OptionalClaim<Workspace> claim) override;
-  Result<Workspace> find_workspace(WorkspaceId id) override;
   Result<DeliveryMode> find_delivery(WorkspaceId id) override;
-  std::vector<Workspace> list_workspaces() override;
-  Commit<Result<RegisteredWorkspace>> register_agent(const CheckedRegistration& entry, Time now) override;
-  Commit<Result<void>> record_heartbeat(WorkspaceId id, const Heartbeat& heartbeat, Time now) override;
-  Commit<Result<Workspace>> patch_workspace(WorkspaceId id, const WorkspacePatch& patch, Time now) override;
-  Commit<Result<std::vector<TokenId>>> remove_workspace(WorkspaceId id, Time now) override;
-  Commit<Result<std::vector<StatusChange>>> set_unseen_agents_offline(Time unseen_since, Time now) override;
-  std::vector<WorkspaceId> ancestors(WorkspaceId id) override;
-  std::string find_inbound_secret(WorkspaceId id) override;
-  Commit<Result<void>> set_inbound_secret(WorkspaceId id, std::string sealed, Time now) override;
   Commit<Result<void>> record_polls(std::span<const PollRecord> polls) override;
 
   Commit<Result<void>> record_token_uses(std::span<const std::pair<TokenId, Time>> uses) override;

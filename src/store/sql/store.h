@@ -19,6 +19,19 @@ class SqlStore : public Store {
   Result<std::optional<std::string>> find_answer(const Claim& claim, Time now) override;
 
   // workspaces
+  Commit<Result<Workspace>> create_workspace(const NewWorkspace& workspace, Time now,
+                                             OptionalClaim<Workspace> claim) override;
+  Result<Workspace> find_workspace(WorkspaceId id) override;
+  Result<DeliveryMode> find_delivery(WorkspaceId id) override;
+  std::vector<Workspace> list_workspaces() override;
+  Commit<Result<RegisteredWorkspace>> register_agent(const CheckedRegistration& registration, Time now) override;
+  Commit<Result<void>> record_heartbeat(WorkspaceId id, const Heartbeat& heartbeat, Time now) override;
+  Commit<Result<Workspace>> patch_workspace(WorkspaceId id, const WorkspacePatch& patch, Time now) override;
+  Commit<Result<std::vector<TokenId>>> remove_workspace(WorkspaceId id, Time now) override;
+  Commit<Result<std::vector<StatusChange>>> set_unseen_agents_offline(Time unseen_since, Time now) override;
+  std::vector<WorkspaceId> ancestors(WorkspaceId id) override;
+  std::string find_inbound_secret(WorkspaceId id) override;
+  Commit<Result<void>> set_inbound_secret(WorkspaceId id, std::string sealed, Time now) override;
 
   // tokens
   Commit<Result<Token>> add_token(const NewToken& token, Time now) override;
