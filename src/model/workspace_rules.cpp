@@ -31,10 +31,10 @@ WorkspaceStatus seen(WorkspaceStatus status) {
   return status == WorkspaceStatus::degraded ? status : WorkspaceStatus::online;
 }
 
-WorkspaceStatus after_beat(WorkspaceStatus status, std::optional<double> error_rate) {
+std::optional<WorkspaceStatus> rated_status(std::optional<double> error_rate) {
   if (error_rate && *error_rate >= 0.5) return WorkspaceStatus::degraded;
   if (error_rate && *error_rate < 0.1) return WorkspaceStatus::online;
-  return seen(status);
+  return std::nullopt;
 }
 
 void take_over(Workspace& workspace, const CheckedRegistration& registration, Time now) {

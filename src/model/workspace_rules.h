@@ -17,7 +17,8 @@ Token made_of(const NewToken& token, Time now);
 
 // The status after a sign of life: online, but a degraded workspace stays degraded.
 WorkspaceStatus seen(WorkspaceStatus status);
-WorkspaceStatus after_beat(WorkspaceStatus status, std::optional<double> error_rate);
+// The status after a heartbeat with this error rate, whatever it was before. Nothing: as after any sign of life.
+std::optional<WorkspaceStatus> rated_status(std::optional<double> error_rate);
 // Writes the data of a registration into the workspace.
 void take_over(Workspace& workspace, const CheckedRegistration& registration, Time now);
 void apply(Workspace& workspace, const WorkspacePatch& patch, Time now);

@@ -22,29 +22,10 @@ class SharedStore final : public SqlStore {
   void check() override;
   StoreFacts describe() override;
 
-  Commit<Result<Workspace>> create_workspace(const NewWorkspace& workspace, Time now,
-                                             OptionalClaim<Workspace> claim) override;
-  Result<Workspace> find_workspace(WorkspaceId id) override;
   Result<DeliveryMode> find_delivery(WorkspaceId id) override;
-  std::vector<Workspace> list_workspaces() override;
-  Commit<Result<RegisteredWorkspace>> register_agent(const CheckedRegistration& entry, Time now) override;
-  Commit<Result<void>> record_heartbeat(WorkspaceId id, const Heartbeat& heartbeat, Time now) override;
-  Commit<Result<Workspace>> patch_workspace(WorkspaceId id, const WorkspacePatch& patch, Time now) override;
-  Commit<Result<std::vector<TokenId>>> remove_workspace(WorkspaceId id, Time now) override;
-  Commit<Result<std::vector<StatusChange>>> set_unseen_agents_offline(Time unseen_since, Time now) override;
-  std::vector<WorkspaceId> ancestors(WorkspaceId id) override;
-  std::string find_inbound_secret(WorkspaceId id) override;
-  Commit<Result<void>> set_inbound_secret(WorkspaceId id, std::string sealed, Time now) override;
   Commit<Result<void>> record_polls(std::span<const PollRecord> polls) override;
 
-  Commit<Result<Token>> add_token(const NewToken& token, Time now) override;
-  std::optional<Token> find_token(const Digest& hash) override;
-  std::optional<Token> find_token(TokenId id) override;
-  std::vector<Token> list_tokens(std::optional<WorkspaceId> workspace) override;
-  Commit<Result<bool>> revoke_token(TokenId id, Time now) override;
-  Commit<Result<bool>> revoke_workspace_token(WorkspaceId workspace, TokenId id, Time now) override;
   Commit<Result<void>> record_token_uses(std::span<const std::pair<TokenId, Time>> uses) override;
-  bool has_live_token(WorkspaceId workspace, Time now) override;
 
   Commit<Result<Appended>> append_to_inbox(WorkspaceId workspace, const NewInboxRow& activity, Time now,
                                            OptionalClaim<Appended> claim) override;
@@ -79,13 +60,7 @@ class SharedStore final : public SqlStore {
   std::vector<std::string> list_dropped_blobs(int limit, Time remote_before, const std::string& after) override;
   Commit<Result<void>> forget_dropped_blobs(std::vector<std::string> keys) override;
   std::vector<std::string> known_blobs(std::span<const std::string> keys) override;
-  std::optional<BlobMove> find_blob_move() override;
-  Commit<Result<BegunBlobMove>> begin_blob_move(Place from, Place to, std::int64_t rate, Time now) override;
-  Commit<Result<bool>> advance_blob_move(const BlobMove& was, BlobPhase phase, Time now) override;
-  Commit<Result<bool>> take_blob_move_lease(WorkerId worker, Time until, Time now) override;
-  std::vector<MovingBlob> list_blobs(KeyRole role, Place place, const std::string& after, int limit) override;
   Commit<Result<std::int64_t>> change_blob_keys(std::vector<BlobChange> changes, Time now) override;
-  std::vector<PlaceFigures> count_blobs() override;
   Chunks& chunks() override { return chunks_; }
 
   Commit<Result<OpenedDelegation>> open_delegation(const NewDelegation& wanted, Time now,
@@ -106,6 +81,11 @@ class SharedStore final : public SqlStore {
   std::vector<DelegationWait> delegation_waits(std::span<const Delegation> of) override;
 
  private:
+  std::string list_blobs_sql(const std::string& key, const std::string& where) override;
+  std::string count_blobs_sql(const std::string& key) override;
+  std::optional<Token> cached_token(const Digest& hash, const ReadToken& read_token) override {
+    return read_cache_.find_token(hash, read_token);
+  }
   void read_with(const std::function<void(SqlReader&)>& body) override { pool_.use(body); }
   WriteQueue& queue_for(WriteHints& hints) override {
     return (hints.lane ? lane_of(WorkspaceId(*hints.lane)) : maintenance_lane_).queue();

@@ -19,14 +19,40 @@ class SqlStore : public Store {
   Result<std::optional<std::string>> find_answer(const Claim& claim, Time now) override;
 
   // workspaces
+  Commit<Result<Workspace>> create_workspace(const NewWorkspace& workspace, Time now,
+                                             OptionalClaim<Workspace> claim) override;
+  Result<Workspace> find_workspace(WorkspaceId id) override;
+  Result<DeliveryMode> find_delivery(WorkspaceId id) override;
+  std::vector<Workspace> list_workspaces() override;
+  Commit<Result<RegisteredWorkspace>> register_agent(const CheckedRegistration& registration, Time now) override;
+  Commit<Result<void>> record_heartbeat(WorkspaceId id, const Heartbeat& heartbeat, Time now) override;
+  Commit<Result<Workspace>> patch_workspace(WorkspaceId id, const WorkspacePatch& patch, Time now) override;
+  Commit<Result<std::vector<TokenId>>> remove_workspace(WorkspaceId id, Time now) override;
+  Commit<Result<std::vector<StatusChange>>> set_unseen_agents_offline(Time unseen_since, Time now) override;
+  std::vector<WorkspaceId> ancestors(WorkspaceId id) override;
+  std::string find_inbound_secret(WorkspaceId id) override;
+  Commit<Result<void>> set_inbound_secret(WorkspaceId id, std::string sealed, Time now) override;
 
   // tokens
+  Commit<Result<Token>> add_token(const NewToken& token, Time now) override;
+  std::optional<Token> find_token(const Digest& hash) override;
+  std::optional<Token> find_token(TokenId id) override;
+  std::vector<Token> list_tokens(std::optional<WorkspaceId> workspace) override;
+  Commit<Result<bool>> revoke_token(TokenId id, Time now) override;
+  Commit<Result<bool>> revoke_workspace_token(WorkspaceId workspace, TokenId id, Time now) override;
+  bool has_live_token(WorkspaceId workspace, Time now) override;
 
   // inbox
 
   // uploads
 
   // blob moves
+  std::optional<BlobMove> find_blob_move() override;
+  Commit<Result<BegunBlobMove>> begin_blob_move(Place from, Place to, std::int64_t rate, Time now) override;
+  Commit<Result<bool>> advance_blob_move(const BlobMove& was, BlobPhase phase, Time now) override;
+  Commit<Result<bool>> take_blob_move_lease(WorkerId worker, Time until, Time now) override;
+  std::vector<MovingBlob> list_blobs(KeyRole role, Place place, const std::string& after, int limit) override;
+  std::vector<PlaceFigures> count_blobs() override;
 
   // owners
   std::optional<Installation> find_installation() override;
@@ -43,6 +69,7 @@ class SqlStore : public Store {
 
  protected:
   using WriteQueue = CommitQueue<SqlTransaction, WriteHints>;
+  using ReadToken = std::function<std::optional<Token>()>;
 
   // Returns what `body(SqlReader&)` returns. PostgreSQL may run it twice.
   template <class Body>
@@ -63,6 +90,14 @@ class SqlStore : public Store {
   virtual void read_with(const std::function<void(SqlReader&)>& body) = 0;
   // May change the hints.
   virtual WriteQueue& queue_for(WriteHints& hints) = 0;
+  // The token from the cache, or what `read_token` reads.
+  virtual std::optional<Token> cached_token(const Digest& hash, const ReadToken& read_token) = 0;
+
+  // One row for each blob in a range of keys, of which rows may share one. `key` is the column, `where` a further
+  // condition. list_blobs_sql(): the columns of a MovingBlob; parameters: the range, the key to begin after, the limit.
+  // count_blobs_sql(): blobs and bytes, and of those the damaged ones; parameters: the range.
+  virtual std::string list_blobs_sql(const std::string& key, const std::string& where) = 0;
+  virtual std::string count_blobs_sql(const std::string& key) = 0;
 };
 
 }  // namespace restante
