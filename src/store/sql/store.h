@@ -25,6 +25,19 @@ class SqlStore : public Store {
   // inbox
 
   // uploads
+  Commit<Result<SentMessage>> append_to_inbox_with_files(WorkspaceId workspace, const NewInboxRow& row,
+                                                         std::vector<OutgoingFile> files, const StagingTerms& terms,
+                                                         Time now, OptionalClaim<SentMessage> claim) override;
+  Commit<Result<std::vector<StagedUpload>>> stage_uploads(WorkspaceId workspace, std::vector<NewUpload> items,
+                                                          const StagingTerms& terms, Time now,
+                                                          OptionalClaim<std::vector<StagedUpload>> claim) override;
+  Commit<Result<void>> mark_fetched(WorkspaceId workspace, FileId id, Time now) override;
+  Commit<Result<UploadChange>> ack_upload(WorkspaceId workspace, FileId id, Time now) override;
+  Commit<Result<UploadChange>> fail_upload(WorkspaceId workspace, FileId id, std::string reason, Time now) override;
+  Commit<Result<std::vector<UploadChange>>> mark_damaged(WorkspaceId workspace, FileId id, UploadDamage damage,
+                                                         Time now) override;
+  Commit<Result<UploadChange>> recall_upload(WorkspaceId workspace, FileId id, std::optional<TokenId> recalled_by,
+                                             Time now) override;
 
   // blob moves
 

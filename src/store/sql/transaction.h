@@ -114,6 +114,12 @@ class SqlTransaction : public SqlReader {
   virtual Appended append_message(WorkspaceId workspace, Time at, const Message& message) = 0;
   virtual UploadTallies& tallies(WorkspaceId workspace) = 0;
   virtual void touch(WorkspaceId workspace, Time at) = 0;
+  // Counts an upload as it is instead of as it was.
+  virtual void recount(const Upload& was, const Upload& is) {
+    UploadTallies& counts = tallies(is.workspace_id);
+    counts.take(was);
+    counts.add(is);
+  }
   // The row of a message that the verb named in its hints, if it was appended before and has not been pruned.
   virtual std::optional<Appended> find_repeated(WorkspaceId workspace, const Message& message) = 0;
 

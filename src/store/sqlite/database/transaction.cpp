@@ -16,6 +16,11 @@ constexpr std::string_view kUpdateCountedHead =
     "UPDATE inbox_heads SET last_seq = $2, last_created_at = $3, staged_files = $4, staged_bytes = $5, "
     "fetched_files = $6, fetched_bytes = $7, failed_files = $8, failed_bytes = $9, acked_files = $10, "
     "acked_bytes = $11, outgoing_files = $12, outgoing_bytes = $13 WHERE workspace_id = $1";
+// The columns that the state of an upload decides.
+constexpr std::string_view kRecount =
+    "UPDATE inbox_heads SET fetched_files = fetched_files + $2, fetched_bytes = fetched_bytes + $3, "
+    "failed_files = failed_files + $4, failed_bytes = failed_bytes + $5, acked_files = acked_files + $6, "
+    "acked_bytes = acked_bytes + $7 WHERE workspace_id = $1";
 constexpr std::string_view kInsertInboxRow =
     "INSERT INTO activity_logs (id, workspace_id, seq, activity_type, source_id, target_id, method, summary, "
     "request_body, response_body, status, error_detail, duration_ms, created_at, message_id, traceparent) "
@@ -100,6 +105,16 @@ UploadTallies& Transaction::tallies(WorkspaceId workspace) {
   KnownHead& known = held(workspace);
   known.counted = true;
   return known.uploads;
+}
+
+// A verb that does not need the head, because it appends nothing, does not read it for this.
+void Transaction::recount(const Upload& was, const Upload& is) {
+  if (heads_.contains(is.workspace_id)) return SqlTransaction::recount(was, is);
+  UploadTallies change;
+  change.take(was);
+  change.add(is);
+  run(kRecount, is.workspace_id, change.fetched.files, change.fetched.bytes, change.failed.files, change.failed.bytes,
+      change.acked.files, change.acked.bytes);
 }
 
 Appended Transaction::append(WorkspaceId workspace, Time at, InboxRowId id, const NewInboxRow& row) {

@@ -4,21 +4,6 @@
 #include "model/inbox_messages.h"
 
 namespace restante::sqlite {
-namespace {
-
-void insert(Database& database, const Upload& upload, std::optional<std::int64_t> content_row) {
-  database.run(
-      "INSERT INTO pending_uploads (file_id, workspace_id, blob_key, content_row, size_bytes, filename, mimetype, "
-      "sha256, direction, staged_by, source_id, created_at, expires_at, twin_key) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, "
-      "?, ?, "
-      "?, ?, ?)",
-      upload.id, upload.workspace_id, or_null(upload.blob_key), content_row, upload.size, upload.name, upload.mimetype,
-      upload.sha256, name_of(upload.direction), upload.staged_by, upload.source_id, upload.created_at,
-      upload.expires_at, or_null(upload.twin_key));
-}
-
-}  // namespace
-
 bool has_upload_tables(Database& database) {
   Statement row = database.query(
       "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN "
@@ -61,31 +46,6 @@ void put_head(Database& database, WorkspaceId workspace, const Head& head, const
       head.seq, head.created_at, change.staged.files, change.staged.bytes, change.fetched.files, change.fetched.bytes,
       change.failed.files, change.failed.bytes, change.acked.files, change.acked.bytes, change.outgoing.files,
       change.outgoing.bytes, workspace);
-}
-
-std::optional<std::int64_t> keep_content(Database& database, std::string_view content) {
-  if (content.empty()) return std::nullopt;
-  database.run("INSERT INTO upload_contents (content) VALUES (?)", Bytes{content});
-  return database.last_row();
-}
-
-std::optional<std::int64_t> copy_content(Database& database, std::optional<std::int64_t> content_row) {
-  if (!content_row) return std::nullopt;
-  database.run("INSERT INTO upload_contents (content) SELECT content FROM upload_contents WHERE id = ?", *content_row);
-  return database.last_row();
-}
-
-StagedUpload stage_row(Database& database, Head& head, const NewUploadRow& row, std::optional<std::int64_t> content_row,
-                       UploadTallies& change) {
-  StagedUpload staged{row.upload, {}};
-  // The time of the inbox head, which never goes back: list_waiting() must not get a new file before its cursor.
-  staged.upload.created_at = head.created_at;
-  insert(database, staged.upload, content_row);
-  if (staged.upload.direction == UploadDirection::in) {
-    staged.row = append_row(database, staged.upload.workspace_id, head, row.activity_id, row.arrival);
-  }
-  change.add(staged.upload);
-  return staged;
 }
 
 Appended append_receipt(Database& database, Head& head, const Upload& upload, UploadState outcome, Time now) {

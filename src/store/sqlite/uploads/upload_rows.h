@@ -27,13 +27,6 @@ void change_tallies(Database& database, WorkspaceId workspace, const UploadTalli
 // put_head() and change_tallies() in one statement, because every upload needs both.
 void put_head(Database& database, WorkspaceId workspace, const Head& head, const UploadTallies& change);
 
-// None for empty content.
-std::optional<std::int64_t> keep_content(Database& database, std::string_view content);
-std::optional<std::int64_t> copy_content(Database& database, std::optional<std::int64_t> content_row);
-// Inserts the row and, for an incoming upload, its inbox row.
-StagedUpload stage_row(Database& database, Head& head, const NewUploadRow& row, std::optional<std::int64_t> content_row,
-                       UploadTallies& change);
-
 // Appends chat_upload_<outcome>.
 Appended append_receipt(Database& database, Head& head, const Upload& upload, UploadState outcome, Time now);
 // Deletes the row, keeps its status in finished_uploads, and lists its blobs as dropped if no other row needs them.

@@ -1,9 +1,9 @@
-#include "store/postgres/inbox/files.h"
+#include "store/sql/message_files.h"
 
 #include "model/errors.h"
-#include "store/postgres/shared_store.h"
+#include "store/sql/store.h"
 
-namespace restante::postgres {
+namespace restante {
 namespace {
 
 // A message and the files it names, as far as they are known before the transaction.
@@ -16,7 +16,7 @@ struct MessageWithFiles {
   std::size_t bytes() const { return message.bytes() + files.size() * 1024; }
   // The owners' heads, too: a file must not be deleted while it is copied.
   WriteHints hints() const {
-    WriteHints hints{.heads = {workspace}};
+    WriteHints hints = hints_for(workspace);
     for (const auto& file : files) {
       hints.heads.push_back(file.owner);
       hints.uploads.push_back(file.source);
@@ -31,7 +31,8 @@ struct MessageWithFiles {
   StagingTerms terms;
 };
 
-Result<std::vector<Upload>> find_sources(Transaction& transaction, const std::vector<OutgoingFile>& files, Time now) {
+Result<std::vector<Upload>> find_sources(SqlTransaction& transaction, const std::vector<OutgoingFile>& files,
+                                         Time now) {
   std::vector<Upload> sources;
   for (const auto& file : files) {
     const Upload* source = transaction.upload(file.source);
@@ -43,8 +44,8 @@ Result<std::vector<Upload>> find_sources(Transaction& transaction, const std::ve
   return sources;
 }
 
-StagedUpload stage_copy(Transaction& transaction, WorkspaceId workspace, const Upload& source, const OutgoingFile& file,
-                        const StagingTerms& terms, Time at, Time now) {
+StagedUpload stage_copy(SqlTransaction& transaction, WorkspaceId workspace, const Upload& source,
+                        const OutgoingFile& file, const StagingTerms& terms, Time at, Time now) {
   NewUpload copy = static_cast<const NewUpload&>(source);
   copy.id = file.id;
   copy.source_id = file.sender();
@@ -57,13 +58,13 @@ StagedUpload stage_copy(Transaction& transaction, WorkspaceId workspace, const U
   return {std::move(row.upload), activity};
 }
 
-Result<SentMessage> send(Transaction& transaction, const MessageWithFiles& outgoing, Time now) {
+Result<SentMessage> send(SqlTransaction& transaction, const MessageWithFiles& outgoing, Time now) {
   const auto head = transaction.find_living_head(outgoing.workspace);
   if (!head) return head.error();
   if (const auto repeated = transaction.find_repeated(outgoing.workspace, outgoing.message)) {
     return SentMessage{*repeated, {}};
   }
-  const Time at = Transaction::next_time(**head, now);
+  const Time at = SqlTransaction::next_time(**head, now);
   auto files = stage_copies(transaction, outgoing.workspace, outgoing.files, outgoing.terms, at, now);
   if (!files) return files.error();
   SentMessage sent;
@@ -74,7 +75,7 @@ Result<SentMessage> send(Transaction& transaction, const MessageWithFiles& outgo
 
 }  // namespace
 
-Result<std::vector<StagedUpload>> stage_copies(Transaction& transaction, WorkspaceId workspace,
+Result<std::vector<StagedUpload>> stage_copies(SqlTransaction& transaction, WorkspaceId workspace,
                                                const std::vector<OutgoingFile>& files, StagingTerms terms, Time at,
                                                Time now) {
   terms.direction = UploadDirection::in;
@@ -91,20 +92,19 @@ Result<std::vector<StagedUpload>> stage_copies(Transaction& transaction, Workspa
   return staged;
 }
 
-Commit<Result<SentMessage>> SharedStore::append_to_inbox_with_files(WorkspaceId workspace, const NewInboxRow& activity,
-                                                                    std::vector<OutgoingFile> files,
-                                                                    const StagingTerms& terms, Time now,
-                                                                    OptionalClaim<SentMessage> claim) {
-  if (!uploads_ready_ && !files.empty()) return Commit<Result<SentMessage>>::ready(errors::attachment_gone);
+Commit<Result<SentMessage>> SqlStore::append_to_inbox_with_files(WorkspaceId workspace, const NewInboxRow& activity,
+                                                                 std::vector<OutgoingFile> files,
+                                                                 const StagingTerms& terms, Time now,
+                                                                 OptionalClaim<SentMessage> claim) {
+  if (!uploads_ready() && !files.empty()) return Commit<Result<SentMessage>>::ready(errors::attachment_gone);
   MessageWithFiles outgoing(workspace, activity, std::move(files), terms, now);
   WriteHints hints = outgoing.hints();
   hints.claim = scope_of(claim);
   const std::size_t bytes = outgoing.bytes();
-  return lane_of(workspace).submit(
-      std::move(hints), bytes,
-      under_claim(std::move(claim), now, [outgoing = std::move(outgoing), now](Transaction& transaction) {
-        return send(transaction, outgoing, now);
-      }));
+  return write(std::move(hints), bytes,
+               under_claim(std::move(claim), now, [outgoing = std::move(outgoing), now](SqlTransaction& transaction) {
+                 return send(transaction, outgoing, now);
+               }));
 }
 
-}  // namespace restante::postgres
+}  // namespace restante
