@@ -31,6 +31,14 @@ class SqlStore : public Store {
   Commit<Result<std::vector<StagedUpload>>> stage_uploads(WorkspaceId workspace, std::vector<NewUpload> items,
                                                           const StagingTerms& terms, Time now,
                                                           OptionalClaim<std::vector<StagedUpload>> claim) override;
+  Result<Upload> find_upload(WorkspaceId workspace, FileId id) override;
+  Result<Upload> read_upload(WorkspaceId workspace, FileId id) override;
+  Result<UploadStatus> find_upload_status(WorkspaceId workspace, FileId id, Time now) override;
+  std::optional<Upload> find_outgoing(WorkspaceId workspace, const Digest& sha256, Time now) override;
+  std::vector<Upload> list_waiting(WorkspaceId workspace, std::optional<FileId> after, int limit, Time now) override;
+  std::vector<Upload> list_uploads(const UploadFilter& filter, Time now) override;
+  std::vector<Upload> walk_uploads(std::optional<FileId> after, int limit) override;
+  AllUploadStats upload_stats(Time now) override;
   Commit<Result<void>> mark_fetched(WorkspaceId workspace, FileId id, Time now) override;
   Commit<Result<UploadChange>> ack_upload(WorkspaceId workspace, FileId id, Time now) override;
   Commit<Result<UploadChange>> fail_upload(WorkspaceId workspace, FileId id, std::string reason, Time now) override;

@@ -52,14 +52,6 @@ class EmbeddedStore final : public SqlStore {
   Result<std::vector<InboxRow>> read_inbox(WorkspaceId workspace, const InboxQuery& query) override;
 
   bool uploads_ready() const override { return uploads_ready_; }
-  Result<Upload> find_upload(WorkspaceId workspace, FileId id) override;
-  Result<Upload> read_upload(WorkspaceId workspace, FileId id) override;
-  Result<UploadStatus> find_upload_status(WorkspaceId workspace, FileId id, Time now) override;
-  std::optional<Upload> find_outgoing(WorkspaceId workspace, const Digest& sha256, Time now) override;
-  std::vector<Upload> list_waiting(WorkspaceId workspace, std::optional<FileId> after, int limit, Time now) override;
-  std::vector<Upload> list_uploads(const UploadFilter& filter, Time now) override;
-  std::vector<Upload> walk_uploads(std::optional<FileId> after, int limit) override;
-  AllUploadStats upload_stats(Time now) override;
   Commit<Result<SweptUploads>> sweep_uploads(std::chrono::seconds ack_retention, int limit, Time now) override;
   std::vector<std::string> list_dropped_blobs(int limit, Time remote_before, const std::string& after) override;
   Commit<Result<void>> forget_dropped_blobs(std::vector<std::string> keys) override;

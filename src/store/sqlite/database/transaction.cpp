@@ -45,8 +45,6 @@ constexpr std::string_view kDropBlob =
     "WHERE NOT EXISTS (SELECT 1 FROM pending_uploads WHERE blob_key = $1) "
     "AND NOT EXISTS (SELECT 1 FROM pending_uploads WHERE twin_key = $1)";
 
-UploadTally tally_of(const SqlRow& row, int column) { return {row.integer(column), row.integer(column + 1)}; }
-
 }  // namespace
 
 void Transaction::flush() {
@@ -76,11 +74,7 @@ const restante::Head* Transaction::head(WorkspaceId workspace) {
       KnownHead head;
       head.last_seq = row.integer(0);
       head.last_created_at = row.time(1);
-      head.uploads.staged = tally_of(row, 2);
-      head.uploads.fetched = tally_of(row, 4);
-      head.uploads.failed = tally_of(row, 6);
-      head.uploads.acked = tally_of(row, 8);
-      head.uploads.outgoing = tally_of(row, 10);
+      head.uploads = tallies_of(row, 2);
       head.removed = row.boolean(12);
       return head;
     };
@@ -172,19 +166,18 @@ void Transaction::insert_row(const Upload& upload, std::optional<std::int64_t> c
 
 // Only the columns that change: each one that does not would still cost an update of its indexes.
 void Transaction::update(const Upload& upload) {
-  const Upload* was = this->upload(upload.id);
-  if (!was) return;
-  if (was->fetched_at != upload.fetched_at) {
+  const Upload& was = uploads_.at(upload.id).value();
+  if (was.fetched_at != upload.fetched_at) {
     run("UPDATE pending_uploads SET fetched_at = $1 WHERE file_id = $2", upload.fetched_at, upload.id);
   }
-  if (was->acked_at != upload.acked_at) {
+  if (was.acked_at != upload.acked_at) {
     run("UPDATE pending_uploads SET acked_at = $1 WHERE file_id = $2", upload.acked_at, upload.id);
   }
-  if (was->failed_at != upload.failed_at || was->reason != upload.reason) {
+  if (was.failed_at != upload.failed_at || was.reason != upload.reason) {
     run("UPDATE pending_uploads SET failed_at = $1, reason = $2 WHERE file_id = $3", upload.failed_at,
         or_null(upload.reason), upload.id);
   }
-  if (was->damage != upload.damage) {
+  if (was.damage != upload.damage) {
     const auto damage = upload.damage ? std::optional(name_of(*upload.damage)) : std::nullopt;
     run("UPDATE pending_uploads SET damage = $1 WHERE file_id = $2", damage, upload.id);
   }
