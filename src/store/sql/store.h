@@ -46,6 +46,8 @@ class SqlStore : public Store {
                                                          Time now) override;
   Commit<Result<UploadChange>> recall_upload(WorkspaceId workspace, FileId id, std::optional<TokenId> recalled_by,
                                              Time now) override;
+  Commit<Result<SweptUploads>> sweep_uploads(std::chrono::seconds ack_retention, int limit, Time now) override;
+  std::vector<std::string> list_dropped_blobs(int limit, Time remote_before, const std::string& after) override;
 
   // blob moves
 
