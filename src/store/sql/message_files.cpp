@@ -6,31 +6,6 @@
 namespace restante {
 namespace {
 
-// A message and the files it names, as far as they are known before the transaction.
-struct MessageWithFiles {
-  MessageWithFiles(WorkspaceId to, const NewInboxRow& activity, std::vector<OutgoingFile> named, StagingTerms given,
-                   Time now)
-      : workspace(to), message(activity, to, named, now), files(std::move(named)), terms(given) {
-    terms.direction = UploadDirection::in;
-  }
-  std::size_t bytes() const { return message.bytes() + files.size() * 1024; }
-  // The owners' heads, too: a file must not be deleted while it is copied.
-  WriteHints hints() const {
-    WriteHints hints = hints_for(workspace);
-    for (const auto& file : files) {
-      hints.heads.push_back(file.owner);
-      hints.uploads.push_back(file.source);
-    }
-    if (message.digest) hints.message.emplace(workspace, *message.digest);
-    return hints;
-  }
-
-  WorkspaceId workspace;
-  Message message;
-  std::vector<OutgoingFile> files;
-  StagingTerms terms;
-};
-
 Result<std::vector<Upload>> find_sources(SqlTransaction& transaction, const std::vector<OutgoingFile>& files,
                                          Time now) {
   std::vector<Upload> sources;
@@ -58,18 +33,17 @@ StagedUpload stage_copy(SqlTransaction& transaction, WorkspaceId workspace, cons
   return {std::move(row.upload), activity};
 }
 
-Result<SentMessage> send(SqlTransaction& transaction, const MessageWithFiles& outgoing, Time now) {
-  const auto head = transaction.find_living_head(outgoing.workspace);
+Result<SentMessage> send(SqlTransaction& transaction, WorkspaceId workspace, const Message& message,
+                         const std::vector<OutgoingFile>& files, const StagingTerms& terms, Time now) {
+  const auto head = transaction.find_living_head(workspace);
   if (!head) return head.error();
-  if (const auto repeated = transaction.find_repeated(outgoing.workspace, outgoing.message)) {
-    return SentMessage{*repeated, {}};
-  }
+  if (const auto repeated = transaction.find_repeated(workspace, message)) return SentMessage{*repeated, {}};
   const Time at = SqlTransaction::next_time(**head, now);
-  auto files = stage_copies(transaction, outgoing.workspace, outgoing.files, outgoing.terms, at, now);
-  if (!files) return files.error();
+  auto staged = stage_copies(transaction, workspace, files, terms, at, now);
+  if (!staged) return staged.error();
   SentMessage sent;
-  sent.files = std::move(*files);
-  sent.row = transaction.append_message(outgoing.workspace, at, outgoing.message);
+  sent.files = std::move(*staged);
+  sent.row = transaction.append_message(workspace, at, message);
   return sent;
 }
 
@@ -97,14 +71,22 @@ Commit<Result<SentMessage>> SqlStore::append_to_inbox_with_files(WorkspaceId wor
                                                                  const StagingTerms& terms, Time now,
                                                                  OptionalClaim<SentMessage> claim) {
   if (!uploads_ready() && !files.empty()) return Commit<Result<SentMessage>>::ready(errors::attachment_gone);
-  MessageWithFiles outgoing(workspace, activity, std::move(files), terms, now);
-  WriteHints hints = outgoing.hints();
+  Message message(activity, workspace, files, now);
+  WriteHints hints = hints_for(workspace);
   hints.claim = scope_of(claim);
-  const std::size_t bytes = outgoing.bytes();
+  if (message.digest) hints.message.emplace(workspace, *message.digest);
+  // The owners' heads, too: a file must not be deleted while it is copied.
+  for (const auto& file : files) {
+    hints.heads.push_back(file.owner);
+    hints.uploads.push_back(file.source);
+  }
+  const std::size_t bytes = message.bytes() + files.size() * 1024;
   return write(std::move(hints), bytes,
-               under_claim(std::move(claim), now, [outgoing = std::move(outgoing), now](SqlTransaction& transaction) {
-                 return send(transaction, outgoing, now);
-               }));
+               under_claim(std::move(claim), now,
+                           [workspace, message = std::move(message), files = std::move(files), terms,
+                            now](SqlTransaction& transaction) {
+                             return send(transaction, workspace, message, files, terms, now);
+                           }));
 }
 
 }  // namespace restante

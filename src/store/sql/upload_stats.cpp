@@ -15,23 +15,27 @@ struct Figures {
 };
 
 // One statement, so that all figures are of one moment. Reads the stored counts; only overdue and damaged rows are
-// counted one by one.
+// counted one by one. SQLite would read all rows in the order of their workspaces if it could choose the index.
 std::string figures_sql(const SqlDialect& dialect) {
-  const auto tally = [](const std::string& condition) {
-    return "count(*) FILTER (WHERE " + condition + "), CAST(coalesce(sum(size_bytes) FILTER (WHERE " + condition +
-           "), 0) AS bigint), ";
+  const std::string all = "count(*), CAST(sum(size_bytes) AS bigint)";
+  const auto some = [](const std::string& where) {
+    return "count(*) FILTER (" + where + "), CAST(coalesce(sum(size_bytes) FILTER (" + where + "), 0) AS bigint)";
   };
-  return "SELECT 'kept', workspace_id, " + kTallyColumns +
-         ", CASE WHEN staged_files > acked_files + outgoing_files THEN (SELECT p.created_at FROM pending_uploads p "
-         "WHERE p.workspace_id = inbox_heads.workspace_id AND p.acked_at IS NULL AND p.expires_at > $1 AND "
-         "p.direction = 'in' ORDER BY p.created_at LIMIT 1) END FROM inbox_heads WHERE staged_files > 0 "
-         "UNION ALL SELECT 'overdue', workspace_id, count(*), CAST(sum(size_bytes) AS bigint), " +
-         tally("direction = 'in' AND failed_at IS NULL AND fetched_at IS NOT NULL") +
-         tally("direction = 'in' AND failed_at IS NOT NULL") + "0, 0, " + tally("direction = 'out'") +
-         "NULL FROM pending_uploads WHERE acked_at IS NULL AND expires_at <= $1 GROUP BY workspace_id "
-         "UNION ALL SELECT 'damaged', workspace_id, count(*), CAST(sum(size_bytes) AS bigint), 0, 0, 0, 0, 0, 0, 0, 0, "
-         "NULL FROM pending_uploads " +
-         dialect.indexed_by("idx_pending_uploads_damaged") + "WHERE damage IS NOT NULL GROUP BY workspace_id";
+  const std::string kept =
+      "SELECT 'kept', workspace_id, CASE WHEN staged_files > acked_files + outgoing_files THEN (SELECT p.created_at "
+      "FROM pending_uploads p WHERE p.workspace_id = inbox_heads.workspace_id AND p.acked_at IS NULL AND p.expires_at "
+      "> $1 AND p.direction = 'in' ORDER BY p.created_at LIMIT 1) END, " +
+      kTallyColumns + " FROM inbox_heads WHERE staged_files > 0 ";
+  const std::string overdue = "UNION ALL SELECT 'overdue', workspace_id, NULL, " + all + ", " +
+                              some("WHERE direction = 'in' AND failed_at IS NULL AND fetched_at IS NOT NULL") + ", " +
+                              some("WHERE direction = 'in' AND failed_at IS NOT NULL") + ", 0, 0, " +
+                              some("WHERE direction = 'out'") + " FROM pending_uploads " +
+                              dialect.indexed_by("idx_pending_uploads_expires") +
+                              "WHERE acked_at IS NULL AND expires_at <= $1 GROUP BY workspace_id ";
+  const std::string damaged =
+      "UNION ALL SELECT 'damaged', workspace_id, NULL, " + all + ", 0, 0, 0, 0, 0, 0, 0, 0 FROM pending_uploads " +
+      dialect.indexed_by("idx_pending_uploads_damaged") + "WHERE damage IS NOT NULL GROUP BY workspace_id";
+  return kept + overdue + damaged;
 }
 
 void add(UploadTally& to, const UploadTally& more) {
@@ -87,10 +91,10 @@ AllUploadStats SqlStore::upload_stats(Time now) {
     std::map<WorkspaceId, Figures> all;
     const auto collect = [&](const SqlRow& row) {
       Figures& figures = all[row.id<WorkspaceId>(1)];
-      const UploadTallies counts = tallies_of(row, 2);
+      const UploadTallies counts = tallies_of(row, 3);
       if (row.view(0) == "kept") {
         figures.kept = counts;
-        figures.oldest = row.optional_time(12);
+        figures.oldest = row.optional_time(2);
       } else if (row.view(0) == "overdue") {
         figures.overdue = counts;
       } else {

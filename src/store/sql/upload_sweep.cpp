@@ -10,19 +10,21 @@ namespace {
 
 using RowsByWorkspace = std::map<WorkspaceId, std::vector<Upload>>;
 
+const std::string kAckedDue = " FROM pending_uploads WHERE acked_at IS NOT NULL AND acked_at <= $1 ORDER BY acked_at, ";
+const std::string kExpiredDue =
+    " FROM pending_uploads WHERE acked_at IS NULL AND expires_at <= $1 ORDER BY expires_at, ";
+
 // Due uploads are found first, then the heads of their workspaces are locked, then the rows are read again: a sweep of
-// another server, an ack or a recall may have come first. `time` is the column that decides, `due` the condition.
-RowsByWorkspace lock_due(SqlTransaction& transaction, const std::string& time, const std::string& due, Time until,
-                         std::int64_t limit) {
-  const std::string rest = " FROM pending_uploads WHERE " + due + " AND " + time + " <= $1 ORDER BY " + time + ", " +
-                           std::string(transaction.dialect().position) + " LIMIT $2";
+// another server, an ack or a recall may have come first.
+RowsByWorkspace lock_due(SqlTransaction& transaction, const std::string& due, Time until, std::int64_t limit) {
+  const std::string rows_due = due + std::string(transaction.dialect().position) + " LIMIT $2";
   const auto owner_of = [](const SqlRow& row) { return row.id<WorkspaceId>(0); };
-  const auto found = transaction.select(owner_of, "SELECT workspace_id" + rest, until, limit);
+  const auto found = transaction.select(owner_of, "SELECT workspace_id" + rows_due, until, limit);
   RowsByWorkspace rows;
   if (found.empty()) return rows;
   const std::set<WorkspaceId> owners(found.begin(), found.end());
   transaction.lock({owners.begin(), owners.end()});
-  auto held = transaction.select(upload_of, kUploadColumns + rest, until, limit);
+  auto held = transaction.select(upload_of, kUploadColumns + rows_due, until, limit);
   // In the place of rows that are gone there may be others, of workspaces that are not locked. The next step sweeps
   // them.
   std::erase_if(held, [&](const Upload& upload) { return !owners.contains(upload.workspace_id); });
@@ -32,7 +34,7 @@ RowsByWorkspace lock_due(SqlTransaction& transaction, const std::string& time, c
 
 std::int64_t sweep_acked(SqlTransaction& transaction, Time until, std::int64_t limit, Time now) {
   std::vector<Upload> removed;
-  for (auto& [workspace, rows] : lock_due(transaction, "acked_at", "acked_at IS NOT NULL", until, limit)) {
+  for (auto& [workspace, rows] : lock_due(transaction, kAckedDue, until, limit)) {
     UploadTallies& tallies = transaction.tallies(workspace);
     for (auto& row : rows) {
       tallies.take(row);
@@ -46,7 +48,7 @@ std::int64_t sweep_acked(SqlTransaction& transaction, Time until, std::int64_t l
 std::vector<UploadChange> sweep_expired(SqlTransaction& transaction, std::int64_t limit, Time now) {
   std::vector<UploadChange> expired;
   std::vector<Upload> removed;
-  for (auto& [workspace, rows] : lock_due(transaction, "expires_at", "acked_at IS NULL", now, limit)) {
+  for (auto& [workspace, rows] : lock_due(transaction, kExpiredDue, now, limit)) {
     const Head* head = transaction.head(workspace);
     if (!head) continue;
     const Time at = SqlTransaction::next_time(*head, now);

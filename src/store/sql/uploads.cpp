@@ -140,60 +140,6 @@ Result<void> fetch(SqlTransaction& transaction, WorkspaceId workspace, FileId id
   return {};
 }
 
-WriteHints hints_of(WorkspaceId workspace, FileId id) {
-  WriteHints hints = hints_for(workspace);
-  hints.uploads = {id};
-  return hints;
-}
-
-}  // namespace
-
-Commit<Result<Staged>> SqlStore::stage_uploads(WorkspaceId workspace, std::vector<NewUpload> items,
-                                               const StagingTerms& terms, Time now, OptionalClaim<Staged> claim) {
-  if (items.empty()) return Commit<Result<Staged>>::ready(Staged());
-  if (!uploads_ready()) return Commit<Result<Staged>>::ready(errors::no_callback);
-  Batch batch(workspace, std::move(items), terms, now);
-  const std::size_t bytes = batch.bytes;
-  WriteHints hints = hints_for(workspace);
-  hints.claim = scope_of(claim);
-  return write(std::move(hints), bytes,
-               under_claim(std::move(claim), now, [batch = std::move(batch), now](SqlTransaction& transaction) {
-                 return stage(transaction, batch, now);
-               }));
-}
-
-Commit<Result<void>> SqlStore::mark_fetched(WorkspaceId workspace, FileId id, Time now) {
-  if (!uploads_ready()) return Commit<Result<void>>::ready(errors::upload_gone);
-  return write(hints_of(workspace, id), sizeof id,
-               [workspace, id, now](SqlTransaction& transaction) { return fetch(transaction, workspace, id, now); });
-}
-
-Commit<Result<UploadChange>> SqlStore::ack_upload(WorkspaceId workspace, FileId id, Time now) {
-  if (!uploads_ready()) return Commit<Result<UploadChange>>::ready(errors::upload_gone);
-  return write(hints_of(workspace, id), sizeof id,
-               [workspace, id, now](SqlTransaction& transaction) { return ack(transaction, workspace, id, now); });
-}
-
-Commit<Result<UploadChange>> SqlStore::fail_upload(WorkspaceId workspace, FileId id, std::string reason, Time now) {
-  if (!uploads_ready()) return Commit<Result<UploadChange>>::ready(errors::upload_gone);
-  reason.resize(cut_utf8(reason, kMaxReasonBytes).size());
-  const std::size_t bytes = sizeof id + reason.size();
-  return write(hints_of(workspace, id), bytes,
-               [workspace, id, reason = std::move(reason), now](SqlTransaction& transaction) {
-                 return fail(transaction, workspace, id, reason, now);
-               });
-}
-
-Commit<Result<UploadChange>> SqlStore::recall_upload(WorkspaceId workspace, FileId id,
-                                                     std::optional<TokenId> recalled_by, Time now) {
-  if (!uploads_ready()) return Commit<Result<UploadChange>>::ready(errors::upload_gone);
-  return write(hints_of(workspace, id), sizeof id, [workspace, id, recalled_by, now](SqlTransaction& transaction) {
-    return recall(transaction, workspace, id, recalled_by, now);
-  });
-}
-
-namespace {
-
 // The upload's row and all rows that share its blob and are not marked as damaged yet. The owners are known only now:
 // their heads are locked, then the rows are read again.
 std::vector<Upload> lock_rows_of_blob(SqlTransaction& transaction, const Upload& upload) {
@@ -245,7 +191,55 @@ Result<std::vector<UploadChange>> damage_upload(SqlTransaction& transaction, Wor
   return changes;
 }
 
+WriteHints hints_of(WorkspaceId workspace, FileId id) {
+  return {.lane = workspace.uuid(), .heads = {workspace}, .uploads = {id}};
+}
+
 }  // namespace
+
+Commit<Result<Staged>> SqlStore::stage_uploads(WorkspaceId workspace, std::vector<NewUpload> items,
+                                               const StagingTerms& terms, Time now, OptionalClaim<Staged> claim) {
+  if (items.empty()) return Commit<Result<Staged>>::ready(Staged());
+  if (!uploads_ready()) return Commit<Result<Staged>>::ready(errors::no_callback);
+  Batch batch(workspace, std::move(items), terms, now);
+  const std::size_t bytes = batch.bytes;
+  WriteHints hints = hints_for(workspace);
+  hints.claim = scope_of(claim);
+  return write(std::move(hints), bytes,
+               under_claim(std::move(claim), now, [batch = std::move(batch), now](SqlTransaction& transaction) {
+                 return stage(transaction, batch, now);
+               }));
+}
+
+Commit<Result<void>> SqlStore::mark_fetched(WorkspaceId workspace, FileId id, Time now) {
+  if (!uploads_ready()) return Commit<Result<void>>::ready(errors::upload_gone);
+  return write(hints_of(workspace, id), sizeof id,
+               [workspace, id, now](SqlTransaction& transaction) { return fetch(transaction, workspace, id, now); });
+}
+
+Commit<Result<UploadChange>> SqlStore::ack_upload(WorkspaceId workspace, FileId id, Time now) {
+  if (!uploads_ready()) return Commit<Result<UploadChange>>::ready(errors::upload_gone);
+  return write(hints_of(workspace, id), sizeof id,
+               [workspace, id, now](SqlTransaction& transaction) { return ack(transaction, workspace, id, now); });
+}
+
+Commit<Result<UploadChange>> SqlStore::fail_upload(WorkspaceId workspace, FileId id, std::string reason, Time now) {
+  if (!uploads_ready()) return Commit<Result<UploadChange>>::ready(errors::upload_gone);
+  reason.resize(cut_utf8(reason, kMaxReasonBytes).size());
+  const std::size_t bytes = sizeof id + reason.size();
+  return write(hints_of(workspace, id), bytes,
+               [workspace, id, reason = std::move(reason), now](SqlTransaction& transaction) {
+                 return fail(transaction, workspace, id, reason, now);
+               });
+}
+
+Commit<Result<UploadChange>> SqlStore::recall_upload(WorkspaceId workspace, FileId id,
+                                                     std::optional<TokenId> recalled_by, Time now) {
+  if (!uploads_ready()) return Commit<Result<UploadChange>>::ready(errors::upload_gone);
+  return write(hints_of(workspace, id), sizeof id, [workspace, id, recalled_by, now](SqlTransaction& transaction) {
+    return recall(transaction, workspace, id, recalled_by, now);
+  });
+}
 
 Commit<Result<std::vector<UploadChange>>> SqlStore::mark_damaged(WorkspaceId workspace, FileId id, UploadDamage damage,
                                                                  Time now) {
