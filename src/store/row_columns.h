@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "model/inbox_row.h"
 #include "model/token.h"
-#include "model/upload.h"
+#include "model/upload_rules.h"
 #include "model/workspace.h"
 #include "store/sql/row.h"
 
@@ -24,6 +24,10 @@ inline const std::string kUploadColumns =
     "created_at, expires_at, fetched_at, acked_at, failed_at, reason, damage, twin_key";
 inline const std::string kSelectUploads = kUploadColumns + " FROM pending_uploads ";
 constexpr int kUploadColumnCount = 18;
+// Of inbox_heads.
+inline const std::string kTallyColumns =
+    "staged_files, staged_bytes, fetched_files, fetched_bytes, failed_files, failed_bytes, acked_files, acked_bytes, "
+    "outgoing_files, outgoing_bytes";
 
 inline WorkspaceStatus status_of(std::string_view text) {
   const auto status = parse_workspace_status(text);
@@ -91,6 +95,18 @@ inline InboxRow inbox_row_of(const SqlRow& row, WorkspaceId workspace) {
   inbox_row.message_id = row.text(13);
   inbox_row.traceparent = row.text(14);
   return inbox_row;
+}
+
+// From the column that the first of kTallyColumns has.
+inline UploadTallies tallies_of(const SqlRow& row, int first) {
+  const auto tally = [&](int at) { return UploadTally{row.integer(first + at), row.integer(first + at + 1)}; };
+  UploadTallies tallies;
+  tallies.staged = tally(0);
+  tallies.fetched = tally(2);
+  tallies.failed = tally(4);
+  tallies.acked = tally(6);
+  tallies.outgoing = tally(8);
+  return tallies;
 }
 
 // Without the content.

@@ -110,8 +110,9 @@ TEST_F(SqlitePlans, NoVerbOfUploadsScansATable) {
   store->count_blobs();
   for (const auto& sql : scanned()) {
     // There is one head for each workspace, and a sum over all heads is intended. The list of dropped blobs is read
-    // from its beginning up to its limit.
-    EXPECT_TRUE(sql.find("inbox_heads") != std::string::npos || sql.find("FROM dropped_blobs") != std::string::npos ||
+    // from its beginning up to its limit. The figures read uploads, too; with one workspace they step through no heads.
+    const bool reads_heads = sql.find("inbox_heads") != std::string::npos && sql.find("'overdue'") == std::string::npos;
+    EXPECT_TRUE(reads_heads || sql.find("FROM dropped_blobs") != std::string::npos ||
                 sql.find("blob_moves") != std::string::npos)  // it has one row
         << sql;
   }

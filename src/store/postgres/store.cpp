@@ -3,7 +3,6 @@
 #include "store/postgres/schema/migrations.h"
 #include "store/postgres/schema/opening.h"
 #include "store/postgres/shared_store.h"
-#include "store/postgres/uploads/upload_rows.h"
 
 namespace restante::postgres {
 namespace {
@@ -26,6 +25,13 @@ WriteLane::Limits limits_of(const Options& options) {
   // If the server comes back within this time, the outcome is found out; a client that has waited longer has given up.
   limits.settling = options.statement_timeout * 3;
   return limits;
+}
+
+bool has_upload_tables(Connection& connection) {
+  const auto found = connection.query(
+      "SELECT count(to_regclass(name)) FROM unnest(ARRAY['pending_uploads', 'upload_contents', 'finished_uploads', "
+      "'dropped_blobs']) AS wanted (name)");
+  return found.front().integer(0) == 4;
 }
 
 // Checks and migrates the database. Returns whether the tables of uploads exist.

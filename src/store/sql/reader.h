@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
@@ -20,7 +21,14 @@ namespace restante {
 struct SqlDialect {
   std::string_view greatest;  // of two values that are not NULL
   std::string_view least;
-  std::string_view position;  // the column of pending_uploads that grows with every row
+  std::string_view position;        // the column of pending_uploads that grows with every row
+  std::string_view select_content;  // the content of the upload `p`, if its row keeps it
+  bool names_indexes;
+
+  // After the name of a table: which index to use. PostgreSQL chooses it.
+  std::string indexed_by(std::string_view index) const {
+    return names_indexes ? "INDEXED BY " + std::string(index) + " " : std::string();
+  }
 };
 
 class SqlReader {

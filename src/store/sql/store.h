@@ -45,6 +45,29 @@ class SqlStore : public Store {
   // inbox
 
   // uploads
+  Commit<Result<SentMessage>> append_to_inbox_with_files(WorkspaceId workspace, const NewInboxRow& row,
+                                                         std::vector<OutgoingFile> files, const StagingTerms& terms,
+                                                         Time now, OptionalClaim<SentMessage> claim) override;
+  Commit<Result<std::vector<StagedUpload>>> stage_uploads(WorkspaceId workspace, std::vector<NewUpload> items,
+                                                          const StagingTerms& terms, Time now,
+                                                          OptionalClaim<std::vector<StagedUpload>> claim) override;
+  Result<Upload> find_upload(WorkspaceId workspace, FileId id) override;
+  Result<Upload> read_upload(WorkspaceId workspace, FileId id) override;
+  Result<UploadStatus> find_upload_status(WorkspaceId workspace, FileId id, Time now) override;
+  std::optional<Upload> find_outgoing(WorkspaceId workspace, const Digest& sha256, Time now) override;
+  std::vector<Upload> list_waiting(WorkspaceId workspace, std::optional<FileId> after, int limit, Time now) override;
+  std::vector<Upload> list_uploads(const UploadFilter& filter, Time now) override;
+  std::vector<Upload> walk_uploads(std::optional<FileId> after, int limit) override;
+  AllUploadStats upload_stats(Time now) override;
+  Commit<Result<void>> mark_fetched(WorkspaceId workspace, FileId id, Time now) override;
+  Commit<Result<UploadChange>> ack_upload(WorkspaceId workspace, FileId id, Time now) override;
+  Commit<Result<UploadChange>> fail_upload(WorkspaceId workspace, FileId id, std::string reason, Time now) override;
+  Commit<Result<std::vector<UploadChange>>> mark_damaged(WorkspaceId workspace, FileId id, UploadDamage damage,
+                                                         Time now) override;
+  Commit<Result<UploadChange>> recall_upload(WorkspaceId workspace, FileId id, std::optional<TokenId> recalled_by,
+                                             Time now) override;
+  Commit<Result<SweptUploads>> sweep_uploads(std::chrono::seconds ack_retention, int limit, Time now) override;
+  std::vector<std::string> list_dropped_blobs(int limit, Time remote_before, const std::string& after) override;
 
   // blob moves
   std::optional<BlobMove> find_blob_move() override;

@@ -114,6 +114,12 @@ class SqlTransaction : public SqlReader {
   virtual Appended append_message(WorkspaceId workspace, Time at, const Message& message) = 0;
   virtual UploadTallies& tallies(WorkspaceId workspace) = 0;
   virtual void touch(WorkspaceId workspace, Time at) = 0;
+  // Counts an upload as it is instead of as it was.
+  virtual void recount(const Upload& was, const Upload& is) {
+    UploadTallies& counts = tallies(is.workspace_id);
+    counts.take(was);
+    counts.add(is);
+  }
   // The row of a message that the verb named in its hints, if it was appended before and has not been pruned.
   virtual std::optional<Appended> find_repeated(WorkspaceId workspace, const Message& message) = 0;
 
@@ -125,7 +131,7 @@ class SqlTransaction : public SqlReader {
   virtual void insert(const Upload& upload, std::string_view content) = 0;
   // The same with a copy of the content of another upload, if that is stored in its row.
   virtual void insert_copy(const Upload& upload, const Upload& source) = 0;
-  // Writes fetched_at, acked_at, failed_at, reason and damage.
+  // Writes fetched_at, acked_at, failed_at, reason and damage of an upload that the verb has read.
   virtual void update(const Upload& upload) = 0;
   // Deletes the rows, keeps them as finished uploads, and lists their blobs as dropped if no other row names them.
   virtual void remove(std::span<const Upload> uploads, UploadState outcome, Time now) = 0;

@@ -5,7 +5,6 @@
 #include "store/sqlite/embedded_store.h"
 #include "store/sqlite/schema/migrations.h"
 #include "store/sqlite/schema/opening.h"
-#include "store/sqlite/uploads/upload_rows.h"
 
 namespace restante::sqlite {
 namespace {
@@ -15,6 +14,13 @@ namespace fs = std::filesystem;
 std::unique_ptr<Database> watched(std::unique_ptr<Database> database, bool* tokens_changed) {
   database->watch_table("tokens", tokens_changed);
   return database;
+}
+
+bool has_upload_tables(Database& database) {
+  const auto count = [](const SqlRow& row) { return row.integer(0); };
+  return database.find(count,
+                       "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN "
+                       "('pending_uploads', 'upload_contents', 'finished_uploads', 'dropped_blobs')") == 4;
 }
 
 bool find_uploads(const fs::path& file, Database& database) {

@@ -202,7 +202,13 @@ std::vector<Rows> Connection::sync() {
 }
 
 const SqlDialect& Connection::dialect() const {
-  static constexpr SqlDialect words{.greatest = "greatest", .least = "least", .position = "position"};
+  static constexpr SqlDialect words{
+      .greatest = "greatest",
+      .least = "least",
+      .position = "position",
+      .select_content = "SELECT content FROM upload_contents c WHERE c.file_id = p.file_id",
+      .names_indexes = false,
+  };
   return words;
 }
 

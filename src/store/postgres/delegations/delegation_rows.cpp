@@ -3,7 +3,7 @@
 #include "model/errors.h"
 #include "model/inbox_messages.h"
 #include "store/delegation_rows.h"
-#include "store/postgres/inbox/files.h"
+#include "store/sql/message_files.h"
 
 namespace restante::postgres {
 namespace {

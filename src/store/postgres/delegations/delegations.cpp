@@ -2,8 +2,8 @@
 #include "model/inbox_messages.h"
 #include "store/delegation_rows.h"
 #include "store/postgres/delegations/delegation_rows.h"
-#include "store/postgres/inbox/files.h"
 #include "store/postgres/shared_store.h"
+#include "store/sql/message_files.h"
 
 namespace restante::postgres {
 namespace {

@@ -55,8 +55,6 @@ constexpr std::string_view kFindMessages =
 
 const std::string kFindUploads = kSelectUploads + "WHERE file_id = ANY($1)";
 
-UploadTally tally_of(const Row& row, int column) { return {row.integer(column), row.integer(column + 1)}; }
-
 std::optional<std::string_view> damage_of(const Upload& upload) {
   return upload.damage ? std::optional(name_of(*upload.damage)) : std::nullopt;
 }
@@ -165,11 +163,7 @@ void Transaction::read_heads(const Rows& heads, const Rows& removed) {
     Head head;
     head.last_seq = row.integer(1);
     head.last_created_at = row.time(2);
-    head.uploads.staged = tally_of(row, 3);
-    head.uploads.fetched = tally_of(row, 5);
-    head.uploads.failed = tally_of(row, 7);
-    head.uploads.acked = tally_of(row, 9);
-    head.uploads.outgoing = tally_of(row, 11);
+    head.uploads = tallies_of(row, 3);
     heads_[row.id<WorkspaceId>(0)] = head;
   }
   for (const Row row : removed) {

@@ -63,13 +63,8 @@ bool Statement::step() {
   return false;
 }
 
+// sqlite3_column_text() would copy the value to end it with a zero byte.
 std::string_view Statement::view(int column) const {
-  const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(handle_, column));
-  if (!text) return {};
-  return {text, static_cast<std::size_t>(sqlite3_column_bytes(handle_, column))};
-}
-
-std::string Statement::blob(int column) const {
   const auto* data = static_cast<const char*>(sqlite3_column_blob(handle_, column));
   if (!data) return {};
   return {data, static_cast<std::size_t>(sqlite3_column_bytes(handle_, column))};
@@ -143,7 +138,13 @@ std::size_t Database::read_blob(const char* table, const char* column, std::int6
 }
 
 const SqlDialect& Database::dialect() const {
-  static constexpr SqlDialect words{.greatest = "max", .least = "min", .position = "rowid"};
+  static constexpr SqlDialect words{
+      .greatest = "max",
+      .least = "min",
+      .position = "rowid",
+      .select_content = "SELECT content FROM upload_contents WHERE id = p.content_row",
+      .names_indexes = true,
+  };
   return words;
 }
 

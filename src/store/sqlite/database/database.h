@@ -67,7 +67,6 @@ class Statement final : public SqlRow {
   bool boolean(int column) const override { return integer(column) != 0; }
   Time time(int column) const override { return Time(std::chrono::microseconds(integer(column))); }
   std::string_view view(int column) const override;
-  std::string blob(int column) const;
 
  private:
   const char* data(int column, std::size_t size) const override;

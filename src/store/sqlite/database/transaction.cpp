@@ -16,6 +16,11 @@ constexpr std::string_view kUpdateCountedHead =
     "UPDATE inbox_heads SET last_seq = $2, last_created_at = $3, staged_files = $4, staged_bytes = $5, "
     "fetched_files = $6, fetched_bytes = $7, failed_files = $8, failed_bytes = $9, acked_files = $10, "
     "acked_bytes = $11, outgoing_files = $12, outgoing_bytes = $13 WHERE workspace_id = $1";
+// The columns that the state of an upload decides.
+constexpr std::string_view kRecount =
+    "UPDATE inbox_heads SET fetched_files = fetched_files + $2, fetched_bytes = fetched_bytes + $3, "
+    "failed_files = failed_files + $4, failed_bytes = failed_bytes + $5, acked_files = acked_files + $6, "
+    "acked_bytes = acked_bytes + $7 WHERE workspace_id = $1";
 constexpr std::string_view kInsertInboxRow =
     "INSERT INTO activity_logs (id, workspace_id, seq, activity_type, source_id, target_id, method, summary, "
     "request_body, response_body, status, error_detail, duration_ms, created_at, message_id, traceparent) "
@@ -39,8 +44,6 @@ constexpr std::string_view kDropBlob =
     "INSERT OR IGNORE INTO dropped_blobs (blob_key, dropped_at) SELECT $1, $2 "
     "WHERE NOT EXISTS (SELECT 1 FROM pending_uploads WHERE blob_key = $1) "
     "AND NOT EXISTS (SELECT 1 FROM pending_uploads WHERE twin_key = $1)";
-
-UploadTally tally_of(const SqlRow& row, int column) { return {row.integer(column), row.integer(column + 1)}; }
 
 }  // namespace
 
@@ -71,11 +74,7 @@ const restante::Head* Transaction::head(WorkspaceId workspace) {
       KnownHead head;
       head.last_seq = row.integer(0);
       head.last_created_at = row.time(1);
-      head.uploads.staged = tally_of(row, 2);
-      head.uploads.fetched = tally_of(row, 4);
-      head.uploads.failed = tally_of(row, 6);
-      head.uploads.acked = tally_of(row, 8);
-      head.uploads.outgoing = tally_of(row, 10);
+      head.uploads = tallies_of(row, 2);
       head.removed = row.boolean(12);
       return head;
     };
@@ -100,6 +99,16 @@ UploadTallies& Transaction::tallies(WorkspaceId workspace) {
   KnownHead& known = held(workspace);
   known.counted = true;
   return known.uploads;
+}
+
+// A verb that does not need the head, because it appends nothing, does not read it for this.
+void Transaction::recount(const Upload& was, const Upload& is) {
+  if (heads_.contains(is.workspace_id)) return SqlTransaction::recount(was, is);
+  UploadTallies change;
+  change.take(was);
+  change.add(is);
+  run(kRecount, is.workspace_id, change.fetched.files, change.fetched.bytes, change.failed.files, change.failed.bytes,
+      change.acked.files, change.acked.bytes);
 }
 
 Appended Transaction::append(WorkspaceId workspace, Time at, InboxRowId id, const NewInboxRow& row) {
@@ -157,19 +166,18 @@ void Transaction::insert_row(const Upload& upload, std::optional<std::int64_t> c
 
 // Only the columns that change: each one that does not would still cost an update of its indexes.
 void Transaction::update(const Upload& upload) {
-  const Upload* was = this->upload(upload.id);
-  if (!was) return;
-  if (was->fetched_at != upload.fetched_at) {
+  const Upload& was = uploads_.at(upload.id).value();
+  if (was.fetched_at != upload.fetched_at) {
     run("UPDATE pending_uploads SET fetched_at = $1 WHERE file_id = $2", upload.fetched_at, upload.id);
   }
-  if (was->acked_at != upload.acked_at) {
+  if (was.acked_at != upload.acked_at) {
     run("UPDATE pending_uploads SET acked_at = $1 WHERE file_id = $2", upload.acked_at, upload.id);
   }
-  if (was->failed_at != upload.failed_at || was->reason != upload.reason) {
+  if (was.failed_at != upload.failed_at || was.reason != upload.reason) {
     run("UPDATE pending_uploads SET failed_at = $1, reason = $2 WHERE file_id = $3", upload.failed_at,
         or_null(upload.reason), upload.id);
   }
-  if (was->damage != upload.damage) {
+  if (was.damage != upload.damage) {
     const auto damage = upload.damage ? std::optional(name_of(*upload.damage)) : std::nullopt;
     run("UPDATE pending_uploads SET damage = $1 WHERE file_id = $2", damage, upload.id);
   }

@@ -28,6 +28,7 @@ class Transaction final : public SqlTransaction {
   Appended append_message(WorkspaceId workspace, Time at, const Message& message) override;
   UploadTallies& tallies(WorkspaceId workspace) override;
   void touch(WorkspaceId workspace, Time at) override { held(workspace).last_created_at = at; }
+  void recount(const Upload& was, const Upload& is) override;
   std::optional<Appended> find_repeated(WorkspaceId workspace, const Message& message) override;
   const Upload* upload(FileId id) override;
   void insert(const Upload& upload, std::string_view content) override;

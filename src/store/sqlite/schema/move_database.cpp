@@ -74,7 +74,7 @@ MoveValue value_of(const Statement& row, int at, ColumnKind kind) {
   if (kind == ColumnKind::integer) return row.integer(at);
   if (kind == ColumnKind::real) return row.real(at);
   if (kind == ColumnKind::text) return row.text(at);
-  return MoveBytes{row.blob(at)};
+  return MoveBytes{row.text(at)};
 }
 
 struct Binder {

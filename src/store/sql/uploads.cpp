@@ -1,9 +1,11 @@
+#include <set>
+
 #include "base/text.h"
 #include "model/errors.h"
 #include "model/inbox_messages.h"
-#include "store/postgres/shared_store.h"
+#include "store/sql/store.h"
 
-namespace restante::postgres {
+namespace restante {
 namespace {
 
 using Staged = std::vector<StagedUpload>;
@@ -36,13 +38,13 @@ void require_place(const NewUploadRow& row) {
   }
 }
 
-Result<Staged> stage(Transaction& transaction, const Batch& batch, Time now) {
+Result<Staged> stage(SqlTransaction& transaction, const Batch& batch, Time now) {
   const auto head = transaction.find_living_head(batch.workspace);
   if (!head) return head.error();
   const auto fits = require_quota((*head)->uploads.unacked(), batch.quota, batch.total);
   if (!fits) return fits.error();
   // The inbox's clock, so that the list of waiting files never gets an entry behind a reader's position either.
-  const Time at = Transaction::next_time(**head, now);
+  const Time at = SqlTransaction::next_time(**head, now);
   Staged staged;
   staged.reserve(batch.rows.size());
   for (const auto& row : batch.rows) {
@@ -60,34 +62,32 @@ Result<Staged> stage(Transaction& transaction, const Batch& batch, Time now) {
   return staged;
 }
 
-Result<Upload> find_own(Transaction& transaction, WorkspaceId workspace, FileId id) {
+Result<Upload> find_own(SqlTransaction& transaction, WorkspaceId workspace, FileId id) {
   const Upload* found = transaction.upload(id);
   if (!found || found->workspace_id != workspace) return errors::upload_gone;
   return *found;
 }
 
 // An upload that the agent can still fetch.
-Result<Upload> find_incoming(Transaction& transaction, WorkspaceId workspace, FileId id) {
+Result<Upload> find_incoming(SqlTransaction& transaction, WorkspaceId workspace, FileId id) {
   auto found = find_own(transaction, workspace, id);
   if (found && found->direction == UploadDirection::out) return errors::upload_gone;
   return found;
 }
 
 // A change of state with its receipt: `was` is how the row counted until now, `is` how it counts from now on.
-Result<UploadChange> change_with_receipt(Transaction& transaction, const Upload& was, Upload is, UploadState outcome,
+Result<UploadChange> change_with_receipt(SqlTransaction& transaction, const Upload& was, Upload is, UploadState outcome,
                                          Time now) {
   const Head* head = transaction.head(is.workspace_id);
   if (!head) return errors::upload_gone;
-  const Time at = Transaction::next_time(*head, now);
-  UploadTallies& tallies = transaction.tallies(is.workspace_id);
-  tallies.take(was);
-  tallies.add(is);
+  const Time at = SqlTransaction::next_time(*head, now);
+  transaction.recount(was, is);
   transaction.update(is);
   const auto receipt = transaction.append(is.workspace_id, at, InboxRowId::make(now), receipt_of(is, outcome));
   return UploadChange{std::move(is), receipt};
 }
 
-Result<UploadChange> ack(Transaction& transaction, WorkspaceId workspace, FileId id, Time now) {
+Result<UploadChange> ack(SqlTransaction& transaction, WorkspaceId workspace, FileId id, Time now) {
   const auto was = find_incoming(transaction, workspace, id);
   if (!was) return was.error();
   if (was->acked_at) return UploadChange{*was, std::nullopt};
@@ -97,7 +97,7 @@ Result<UploadChange> ack(Transaction& transaction, WorkspaceId workspace, FileId
   return change_with_receipt(transaction, *was, std::move(is), UploadState::acked, now);
 }
 
-Result<UploadChange> fail(Transaction& transaction, WorkspaceId workspace, FileId id, const std::string& reason,
+Result<UploadChange> fail(SqlTransaction& transaction, WorkspaceId workspace, FileId id, const std::string& reason,
                           Time now) {
   const auto was = find_incoming(transaction, workspace, id);
   if (!was) return was.error();
@@ -109,7 +109,7 @@ Result<UploadChange> fail(Transaction& transaction, WorkspaceId workspace, FileI
   return change_with_receipt(transaction, *was, std::move(is), UploadState::failed, now);
 }
 
-Result<UploadChange> recall(Transaction& transaction, WorkspaceId workspace, FileId id,
+Result<UploadChange> recall(SqlTransaction& transaction, WorkspaceId workspace, FileId id,
                             std::optional<TokenId> recalled_by, Time now) {
   const auto upload = find_own(transaction, workspace, id);
   if (!upload) return upload.error();
@@ -118,7 +118,7 @@ Result<UploadChange> recall(Transaction& transaction, WorkspaceId workspace, Fil
   if (now >= upload->expires_at) return errors::upload_gone;
   const Head* head = transaction.head(workspace);
   if (!head) return errors::upload_gone;
-  const Time at = Transaction::next_time(*head, now);
+  const Time at = SqlTransaction::next_time(*head, now);
   transaction.tallies(workspace).take(*upload);
   transaction.touch(workspace, at);
   transaction.remove(std::span(&*upload, 1), UploadState::recalled, now);
@@ -129,86 +129,31 @@ Result<UploadChange> recall(Transaction& transaction, WorkspaceId workspace, Fil
   return UploadChange{*upload, receipt};
 }
 
-Result<void> fetch(Transaction& transaction, WorkspaceId workspace, FileId id, Time now) {
+Result<void> fetch(SqlTransaction& transaction, WorkspaceId workspace, FileId id, Time now) {
   const auto was = find_own(transaction, workspace, id);
   if (!was) return was.error();
   if (was->acked_at || was->direction == UploadDirection::out) return {};
   Upload is = *was;
   is.fetched_at = now;
   transaction.update(is);
-  if (was->fetched_at || was->failed_at) return {};
-  UploadTallies& tallies = transaction.tallies(workspace);
-  tallies.take(*was);
-  tallies.add(is);
+  if (!was->fetched_at && !was->failed_at) transaction.recount(*was, is);
   return {};
 }
 
-WriteHints hints_of(WorkspaceId workspace, FileId id) { return {.heads = {workspace}, .uploads = {id}}; }
-
-}  // namespace
-
-Commit<Result<Staged>> SharedStore::stage_uploads(WorkspaceId workspace, std::vector<NewUpload> items,
-                                                  const StagingTerms& terms, Time now, OptionalClaim<Staged> claim) {
-  if (items.empty()) return Commit<Result<Staged>>::ready(Staged());
-  if (!uploads_ready_) return Commit<Result<Staged>>::ready(errors::no_callback);
-  Batch batch(workspace, std::move(items), terms, now);
-  const std::size_t bytes = batch.bytes;
-  WriteHints hints{.heads = {workspace}, .claim = scope_of(claim)};
-  return lane_of(workspace).submit(
-      std::move(hints), bytes,
-      under_claim(std::move(claim), now, [batch = std::move(batch), now](Transaction& transaction) {
-        return stage(transaction, batch, now);
-      }));
-}
-
-Commit<Result<void>> SharedStore::mark_fetched(WorkspaceId workspace, FileId id, Time now) {
-  if (!uploads_ready_) return Commit<Result<void>>::ready(errors::upload_gone);
-  return lane_of(workspace).submit(hints_of(workspace, id), sizeof id, [workspace, id, now](Transaction& transaction) {
-    return fetch(transaction, workspace, id, now);
-  });
-}
-
-Commit<Result<UploadChange>> SharedStore::ack_upload(WorkspaceId workspace, FileId id, Time now) {
-  if (!uploads_ready_) return Commit<Result<UploadChange>>::ready(errors::upload_gone);
-  return lane_of(workspace).submit(hints_of(workspace, id), sizeof id, [workspace, id, now](Transaction& transaction) {
-    return ack(transaction, workspace, id, now);
-  });
-}
-
-Commit<Result<UploadChange>> SharedStore::fail_upload(WorkspaceId workspace, FileId id, std::string reason, Time now) {
-  if (!uploads_ready_) return Commit<Result<UploadChange>>::ready(errors::upload_gone);
-  reason.resize(cut_utf8(reason, kMaxReasonBytes).size());
-  const std::size_t bytes = sizeof id + reason.size();
-  return lane_of(workspace).submit(hints_of(workspace, id), bytes,
-                                   [workspace, id, reason = std::move(reason), now](Transaction& transaction) {
-                                     return fail(transaction, workspace, id, reason, now);
-                                   });
-}
-
-Commit<Result<UploadChange>> SharedStore::recall_upload(WorkspaceId workspace, FileId id,
-                                                        std::optional<TokenId> recalled_by, Time now) {
-  if (!uploads_ready_) return Commit<Result<UploadChange>>::ready(errors::upload_gone);
-  return lane_of(workspace).submit(hints_of(workspace, id), sizeof id,
-                                   [workspace, id, recalled_by, now](Transaction& transaction) {
-                                     return recall(transaction, workspace, id, recalled_by, now);
-                                   });
-}
-
-namespace {
-
 // The upload's row and all rows that share its blob and are not marked as damaged yet. The owners are known only now:
 // their heads are locked, then the rows are read again.
-std::vector<Upload> lock_rows_of_blob(Transaction& transaction, const Upload& upload) {
+std::vector<Upload> lock_rows_of_blob(SqlTransaction& transaction, const Upload& upload) {
   std::vector<FileId> ids{upload.id};
   std::set<WorkspaceId> owners{upload.workspace_id};
   if (!upload.in_row()) {
     ids.clear();
-    for (const Row row : transaction.connection().query(
-             "SELECT file_id, workspace_id FROM pending_uploads WHERE blob_key = $1 ORDER BY file_id",
-             upload.blob_key)) {
-      ids.push_back(row.id<FileId>(0));
-      owners.insert(row.id<WorkspaceId>(1));
-    }
+    transaction.each(
+        [&](const SqlRow& row) {
+          ids.push_back(row.id<FileId>(0));
+          owners.insert(row.id<WorkspaceId>(1));
+          return true;
+        },
+        "SELECT file_id, workspace_id FROM pending_uploads WHERE blob_key = $1 ORDER BY file_id", upload.blob_key);
   }
   transaction.lock({owners.begin(), owners.end()});
   transaction.forget_uploads();
@@ -220,7 +165,7 @@ std::vector<Upload> lock_rows_of_blob(Transaction& transaction, const Upload& up
   return rows;
 }
 
-Result<UploadChange> damage_row(Transaction& transaction, const Upload& was, UploadDamage damage, Time now) {
+Result<UploadChange> damage_row(SqlTransaction& transaction, const Upload& was, UploadDamage damage, Time now) {
   Upload is = was;
   is.damage = damage;
   const bool awaited = was.direction == UploadDirection::in && !was.acked_at && now < was.expires_at;
@@ -233,7 +178,7 @@ Result<UploadChange> damage_row(Transaction& transaction, const Upload& was, Upl
   return change_with_receipt(transaction, was, std::move(is), UploadState::failed, now);
 }
 
-Result<std::vector<UploadChange>> damage_upload(Transaction& transaction, WorkspaceId workspace, FileId id,
+Result<std::vector<UploadChange>> damage_upload(SqlTransaction& transaction, WorkspaceId workspace, FileId id,
                                                 UploadDamage damage, Time now) {
   const auto upload = find_own(transaction, workspace, id);
   if (!upload) return upload.error();
@@ -246,14 +191,62 @@ Result<std::vector<UploadChange>> damage_upload(Transaction& transaction, Worksp
   return changes;
 }
 
+WriteHints hints_of(WorkspaceId workspace, FileId id) {
+  return {.lane = workspace.uuid(), .heads = {workspace}, .uploads = {id}};
+}
+
 }  // namespace
 
-Commit<Result<std::vector<UploadChange>>> SharedStore::mark_damaged(WorkspaceId workspace, FileId id,
-                                                                    UploadDamage damage, Time now) {
-  if (!uploads_ready_) return Commit<Result<std::vector<UploadChange>>>::ready(errors::upload_gone);
-  return maintenance_lane_.submit({.alone = true}, sizeof id, [workspace, id, damage, now](Transaction& transaction) {
+Commit<Result<Staged>> SqlStore::stage_uploads(WorkspaceId workspace, std::vector<NewUpload> items,
+                                               const StagingTerms& terms, Time now, OptionalClaim<Staged> claim) {
+  if (items.empty()) return Commit<Result<Staged>>::ready(Staged());
+  if (!uploads_ready()) return Commit<Result<Staged>>::ready(errors::no_callback);
+  Batch batch(workspace, std::move(items), terms, now);
+  const std::size_t bytes = batch.bytes;
+  WriteHints hints = hints_for(workspace);
+  hints.claim = scope_of(claim);
+  return write(std::move(hints), bytes,
+               under_claim(std::move(claim), now, [batch = std::move(batch), now](SqlTransaction& transaction) {
+                 return stage(transaction, batch, now);
+               }));
+}
+
+Commit<Result<void>> SqlStore::mark_fetched(WorkspaceId workspace, FileId id, Time now) {
+  if (!uploads_ready()) return Commit<Result<void>>::ready(errors::upload_gone);
+  return write(hints_of(workspace, id), sizeof id,
+               [workspace, id, now](SqlTransaction& transaction) { return fetch(transaction, workspace, id, now); });
+}
+
+Commit<Result<UploadChange>> SqlStore::ack_upload(WorkspaceId workspace, FileId id, Time now) {
+  if (!uploads_ready()) return Commit<Result<UploadChange>>::ready(errors::upload_gone);
+  return write(hints_of(workspace, id), sizeof id,
+               [workspace, id, now](SqlTransaction& transaction) { return ack(transaction, workspace, id, now); });
+}
+
+Commit<Result<UploadChange>> SqlStore::fail_upload(WorkspaceId workspace, FileId id, std::string reason, Time now) {
+  if (!uploads_ready()) return Commit<Result<UploadChange>>::ready(errors::upload_gone);
+  reason.resize(cut_utf8(reason, kMaxReasonBytes).size());
+  const std::size_t bytes = sizeof id + reason.size();
+  return write(hints_of(workspace, id), bytes,
+               [workspace, id, reason = std::move(reason), now](SqlTransaction& transaction) {
+                 return fail(transaction, workspace, id, reason, now);
+               });
+}
+
+Commit<Result<UploadChange>> SqlStore::recall_upload(WorkspaceId workspace, FileId id,
+                                                     std::optional<TokenId> recalled_by, Time now) {
+  if (!uploads_ready()) return Commit<Result<UploadChange>>::ready(errors::upload_gone);
+  return write(hints_of(workspace, id), sizeof id, [workspace, id, recalled_by, now](SqlTransaction& transaction) {
+    return recall(transaction, workspace, id, recalled_by, now);
+  });
+}
+
+Commit<Result<std::vector<UploadChange>>> SqlStore::mark_damaged(WorkspaceId workspace, FileId id, UploadDamage damage,
+                                                                 Time now) {
+  if (!uploads_ready()) return Commit<Result<std::vector<UploadChange>>>::ready(errors::upload_gone);
+  return write(maintenance_hints(), sizeof id, [workspace, id, damage, now](SqlTransaction& transaction) {
     return damage_upload(transaction, workspace, id, damage, now);
   });
 }
 
-}  // namespace restante::postgres
+}  // namespace restante
