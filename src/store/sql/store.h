@@ -23,6 +23,7 @@ class SqlStore : public Store {
   // tokens
 
   // inbox
+  Commit<Result<std::int64_t>> prune(Time before, Time ceiling, Time now, int limit) override;
 
   // uploads
 

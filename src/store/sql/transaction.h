@@ -62,6 +62,13 @@ struct Head {
   bool removed = false;  // the workspace is removed
 };
 
+// Another transaction was faster (in PostgreSQL: deadlock, serialisation failure, lock timeout): nothing was changed,
+// try again.
+class Conflict : public Unavailable {
+ public:
+  using Unavailable::Unavailable;
+};
+
 class SqlTransaction : public SqlReader {
  public:
   // Runs a statement. PostgreSQL may run it as late as with the COMMIT: that costs no round trip.
@@ -136,6 +143,9 @@ class SqlTransaction : public SqlReader {
   // idempotency_mismatch.
   virtual Result<std::optional<std::string>> find_claim(const Claim& claim, Time now) = 0;
   virtual void keep_claim(const Claim& claim, const std::string& answer) = 0;
+
+  // Deletes the marks in commit_marks of servers that no longer run.
+  virtual void prune_marks() {}
 
   // Announced to the other servers with the COMMIT.
   virtual void announce_changed(WorkspaceId /*workspace*/) {}

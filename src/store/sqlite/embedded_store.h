@@ -51,7 +51,6 @@ class EmbeddedStore final : public SqlStore {
                                                          Time now, OptionalClaim<SentMessage> claim) override;
   Commit<Result<std::int64_t>> ack_inbox(WorkspaceId workspace, std::int64_t seq) override;
   Result<InboxHead> find_head(WorkspaceId workspace) override;
-  Commit<Result<std::int64_t>> prune(Time before, Time ceiling, Time now, int limit) override;
   Result<std::vector<InboxRow>> read_inbox(WorkspaceId workspace, const InboxQuery& query) override;
 
   bool uploads_ready() const override { return uploads_ready_; }

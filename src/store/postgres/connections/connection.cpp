@@ -202,13 +202,24 @@ std::vector<Rows> Connection::sync() {
 }
 
 const SqlDialect& Connection::dialect() const {
-  static constexpr SqlDialect words{.greatest = "greatest", .least = "least", .position = "position"};
+  static constexpr SqlDialect words{
+      .greatest = "greatest", .least = "least", .position = "position", .by_task_files = ""};
   return words;
 }
 
 void Connection::visit_rows(std::string_view sql, std::span<const SqlValue> values, const VisitRow& visit) {
   for (const Row row : query_values(sql, values)) {
     if (!visit(row)) return;
+  }
+}
+
+void Connection::visit_rows_of(std::string_view sql, std::span<const SqlValue> keys, const VisitRowOf& visit) {
+  for (std::size_t at = 0; at < keys.size(); ++at) send_values(sql, keys.subspan(at, 1));
+  const auto answers = sync();
+  // Before them come the answers to statements that were queued earlier.
+  const std::size_t earlier = answers.size() - keys.size();
+  for (std::size_t at = 0; at < keys.size(); ++at) {
+    for (const Row row : answers[earlier + at]) visit(at, row);
   }
 }
 

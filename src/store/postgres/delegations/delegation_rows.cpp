@@ -110,28 +110,4 @@ Appended deliver_task(Transaction& transaction, Delegation& made, Time at, const
   return appended;
 }
 
-PrunableDelegations find_prunable_delegations(Connection& connection, Time before, std::int64_t limit) {
-  PrunableDelegations prunable;
-  for (const char* status : {"completed", "failed", "stuck"}) {
-    const auto rows = connection.query(
-        "SELECT delegation_id, callee_id FROM delegations WHERE status IN ('completed', 'failed', 'stuck') AND status "
-        "= $1 AND finished_at < $2 ORDER BY finished_at LIMIT $3",
-        status, before, limit - std::ssize(prunable.ids));
-    for (const Row row : rows) {
-      prunable.ids.push_back(row.text(0));
-      prunable.callees.push_back(row.id<WorkspaceId>(1));
-    }
-  }
-  return prunable;
-}
-
-std::int64_t prune_delegations(Transaction& transaction, std::span<const std::string> ids) {
-  if (ids.empty()) return 0;
-  Array pruned(Type::text);
-  for (const std::string& id : ids) pruned.add(id);
-  transaction.run("DELETE FROM delegation_steps WHERE delegation_id = ANY($1)", pruned);
-  transaction.run("DELETE FROM delegation_texts WHERE delegation_id = ANY($1)", pruned);
-  return transaction.change("DELETE FROM delegations WHERE delegation_id = ANY($1)", pruned);
-}
-
 }  // namespace restante::postgres

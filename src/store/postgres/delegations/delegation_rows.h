@@ -2,8 +2,6 @@
 // locked. A verb that adds or ends a delegation also has the caller's head locked. Verbs name these heads in their
 // WriteHints, so that no verb waits for a head while it has a row locked. Belongs to the thread of its Transaction.
 #pragma once
-#include <span>
-
 #include "model/delegation_rules.h"
 #include "store/postgres/lanes/transaction.h"
 #include "store/store.h"
@@ -26,14 +24,4 @@ Result<DelegationChange> carry_out(Transaction& transaction, const Delegation& w
 // Appends the task to the receiving agent's inbox and stores the row's number in `made`.
 Appended deliver_task(Transaction& transaction, Delegation& made, Time at, const std::string& task,
                       const std::string& files, const std::string& traceparent, Time now);
-// The first delegations that ended before `before`. The heads of `callees` must be locked when they are deleted,
-// because the counts are kept by receiving agent.
-struct PrunableDelegations {
-  std::vector<std::string> ids;
-  std::vector<WorkspaceId> callees;
-};
-PrunableDelegations find_prunable_delegations(Connection& connection, Time before, std::int64_t limit);
-// Returns how many were still there.
-std::int64_t prune_delegations(Transaction& transaction, std::span<const std::string> ids);
-
 }  // namespace restante::postgres

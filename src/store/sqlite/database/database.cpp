@@ -143,7 +143,10 @@ std::size_t Database::read_blob(const char* table, const char* column, std::int6
 }
 
 const SqlDialect& Database::dialect() const {
-  static constexpr SqlDialect words{.greatest = "max", .least = "min", .position = "rowid"};
+  static constexpr SqlDialect words{.greatest = "max",
+                                    .least = "min",
+                                    .position = "rowid",
+                                    .by_task_files = " INDEXED BY idx_delegation_texts_files"};
   return words;
 }
 

@@ -113,21 +113,4 @@ Appended deliver_task(Database& database, Delegation& made, Head& head, const st
   return at;
 }
 
-std::int64_t prune_delegations(Database& database, Time before, std::int64_t limit) {
-  std::vector<std::string> ended;
-  for (const char* status : {"completed", "failed", "stuck"}) {
-    Statement row = database.query(
-        "SELECT delegation_id FROM delegations WHERE status IN ('completed', 'failed', 'stuck') AND status = ?1 AND "
-        "finished_at < ?2 ORDER BY finished_at LIMIT ?3",
-        status, before, limit - std::ssize(ended));
-    while (row.step()) ended.push_back(row.text(0));
-  }
-  for (const std::string& id : ended) {
-    database.run("DELETE FROM delegation_steps WHERE delegation_id = ?", id);
-    database.run("DELETE FROM delegation_texts WHERE delegation_id = ?", id);
-    database.run("DELETE FROM delegations WHERE delegation_id = ?", id);
-  }
-  return std::ssize(ended);
-}
-
 }  // namespace restante::sqlite

@@ -30,7 +30,4 @@ Result<DelegationChange> carry_out(Database& database, const Delegation& was, De
 // Appends the task to the inbox of the receiving agent and sets `made.inbox_seq`.
 Appended deliver_task(Database& database, Delegation& made, Head& head, const std::string& task,
                       const std::string& files, const std::string& traceparent, Time now);
-// Deletes at most `limit` delegations that ended before `before`. Returns how many.
-std::int64_t prune_delegations(Database& database, Time before, std::int64_t limit);
-
 }  // namespace restante::sqlite

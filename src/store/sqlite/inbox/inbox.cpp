@@ -4,9 +4,7 @@
 
 #include "model/errors.h"
 #include "store/row_columns.h"
-#include "store/sqlite/delegations/delegation_rows.h"
 #include "store/sqlite/embedded_store.h"
-#include "store/sqlite/uploads/upload_rows.h"
 #include "store/sqlite/workspaces/claims.h"
 
 namespace restante::sqlite {
@@ -186,49 +184,6 @@ Result<InboxHead> EmbeddedStore::find_head(WorkspaceId workspace) {
       reader->query("SELECT last_seq, acked_seq, last_created_at FROM inbox_heads WHERE workspace_id = ?", workspace);
   if (!row.step()) return errors::workspace_not_found;
   return InboxHead{row.integer(0), row.integer(1), row.time(2)};
-}
-
-namespace {
-
-// Deletes rows below `end`, and their message keys. When no row was deleted the keys are not read.
-std::int64_t prune_rows(Database& database, WorkspaceId workspace, std::int64_t end, Time ceiling, std::int64_t limit) {
-  const std::int64_t start = database.total_changes();
-  database.run(
-      "DELETE FROM activity_logs WHERE rowid IN (SELECT a.rowid FROM activity_logs a JOIN inbox_heads h "
-      "ON h.workspace_id = a.workspace_id WHERE a.workspace_id = ?1 AND a.seq < ?2 AND "
-      "(a.activity_type <> 'a2a_receive' OR a.seq <= h.acked_seq OR a.created_at < ?3) ORDER BY a.seq LIMIT ?4)",
-      workspace, end, ceiling, limit);
-  const std::int64_t deleted = database.total_changes() - start;
-  if (deleted > 0) {
-    database.run(
-        "DELETE FROM message_keys WHERE workspace_id = ?1 AND seq < ?2 AND NOT EXISTS (SELECT 1 FROM activity_logs a "
-        "WHERE a.workspace_id = message_keys.workspace_id AND a.seq = message_keys.seq)",
-        workspace, end);
-  }
-  return deleted;
-}
-
-}  // namespace
-
-Commit<Result<std::int64_t>> EmbeddedStore::prune(Time before, Time ceiling, Time now, int limit) {
-  return writer_.submit(
-      sizeof now,
-      [before, ceiling, now, limit, with_uploads = uploads_ready_](Database& database) -> Result<std::int64_t> {
-        database.run("DELETE FROM idempotency_keys WHERE expires_at <= ?", now);
-        std::vector<std::pair<WorkspaceId, std::int64_t>> heads;
-        {
-          Statement row = database.query("SELECT workspace_id, last_seq FROM inbox_heads ORDER BY workspace_id");
-          while (row.step()) heads.emplace_back(row.id<WorkspaceId>(0), row.integer(1));
-        }
-        std::int64_t rows = 0;
-        for (const auto& [workspace, head] : heads) {
-          if (rows >= limit) break;
-          rows += prune_rows(database, workspace, seq_at(database, workspace, before, head), ceiling, limit - rows);
-        }
-        if (with_uploads && rows < limit) rows += prune_finished_uploads(database, before, limit - rows);
-        if (with_uploads && rows < limit) rows += prune_delegations(database, before, limit - rows);
-        return rows;
-      });
 }
 
 Result<std::vector<InboxRow>> EmbeddedStore::read_inbox(WorkspaceId workspace, const InboxQuery& query) {

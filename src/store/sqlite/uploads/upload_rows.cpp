@@ -118,13 +118,4 @@ void drop_unless_needed(Database& database, std::string_view key, Time now) {
       key, now);
 }
 
-std::int64_t prune_finished_uploads(Database& database, Time before, std::int64_t limit) {
-  const std::int64_t start = database.total_changes();
-  database.run(
-      "DELETE FROM finished_uploads WHERE file_id IN "
-      "(SELECT file_id FROM finished_uploads WHERE ended_at < ?1 ORDER BY ended_at LIMIT ?2)",
-      before, limit);
-  return database.total_changes() - start;
-}
-
 }  // namespace restante::sqlite

@@ -40,7 +40,5 @@ Appended append_receipt(Database& database, Head& head, const Upload& upload, Up
 void remove_row(Database& database, const UploadRow& row, UploadState outcome, Time now);
 // Lists the blob as dropped if no row names it. Does nothing for an empty key.
 void drop_unless_needed(Database& database, std::string_view key, Time now);
-// Deletes the status of at most `limit` uploads that ended before `before`, oldest first. Returns how many.
-std::int64_t prune_finished_uploads(Database& database, Time before, std::int64_t limit);
 
 }  // namespace restante::sqlite
