@@ -87,30 +87,11 @@ class SharedStore final : public SqlStore {
   std::vector<PlaceFigures> count_blobs() override;
   Chunks& chunks() override { return chunks_; }
 
-  Commit<Result<OpenedDelegation>> open_delegation(const NewDelegation& wanted, Time now,
-                                                   OptionalClaim<OpenedDelegation> claim) override;
-  Commit<Result<DelegationChange>> advance_delegation(WorkspaceId who, const std::string& id, DelegationReport report,
-                                                      Time now) override;
-  Commit<Result<DelegationChange>> beat_delegation(WorkspaceId callee, const std::string& id,
-                                                   std::optional<std::string> progress, Time now) override;
-  Commit<Result<DelegationChange>> deliver_delegation(const std::string& id, Time now) override;
-  Commit<Result<std::vector<DelegationChange>>> pick_up_delegations(std::vector<WorkspaceId> callees,
-                                                                    Time now) override;
-  Commit<Result<SweptDelegations>> sweep_delegations(Time silent_since, Time undelivered_since, int limit,
-                                                     Time now) override;
-  Result<Delegation> find_delegation(const std::string& id) override;
-  Result<DelegationRecord> read_delegation(const std::string& id) override;
-  std::vector<Delegation> list_delegations(const DelegationFilter& filter) override;
-  DelegationStats delegation_stats() override;
-  std::vector<DelegationWait> delegation_waits(std::span<const Delegation> of) override;
-
  private:
   void read_with(const std::function<void(SqlReader&)>& body) override { pool_.use(body); }
   WriteQueue& queue_for(WriteHints& hints) override {
     return (hints.lane ? lane_of(WorkspaceId(*hints.lane)) : maintenance_lane_).queue();
   }
-  // Reads caller and receiving agent, which never change: their heads must be locked to write the delegation.
-  std::optional<Delegation> look_up_delegation(const std::string& id);
 
   template <class AnyId>
   WriteLane& lane_of(const AnyId& id) {
