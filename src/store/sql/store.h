@@ -23,7 +23,12 @@ class SqlStore : public Store {
   // tokens
 
   // inbox
+  Commit<Result<Appended>> append_to_inbox(WorkspaceId workspace, const NewInboxRow& row, Time now,
+                                           OptionalClaim<Appended> claim) override;
+  Commit<Result<std::int64_t>> ack_inbox(WorkspaceId workspace, std::int64_t seq) override;
+  Result<InboxHead> find_head(WorkspaceId workspace) override;
   Commit<Result<std::int64_t>> prune(Time before, Time ceiling, Time now, int limit) override;
+  Result<std::vector<InboxRow>> read_inbox(WorkspaceId workspace, const InboxQuery& query) override;
 
   // uploads
 

@@ -58,6 +58,7 @@ std::optional<Digest> scope_of(const OptionalClaim<T>& claim) {
 struct Head {
   std::int64_t last_seq = 0;
   Time last_created_at;
+  std::int64_t acked_seq = 0;
   UploadTallies uploads;
   bool removed = false;  // the workspace is removed
 };
@@ -119,6 +120,7 @@ class SqlTransaction : public SqlReader {
   // For these the workspace has a head, and it is locked.
   virtual Appended append(WorkspaceId workspace, Time at, InboxRowId id, const NewInboxRow& row) = 0;
   virtual Appended append_message(WorkspaceId workspace, Time at, const Message& message) = 0;
+  virtual void set_acked(WorkspaceId workspace, std::int64_t seq) = 0;
   virtual UploadTallies& tallies(WorkspaceId workspace) = 0;
   virtual void touch(WorkspaceId workspace, Time at) = 0;
   // The row of a message that the verb named in its hints, if it was appended before and has not been pruned.

@@ -44,14 +44,9 @@ class EmbeddedStore final : public SqlStore {
   Commit<Result<void>> record_token_uses(std::span<const std::pair<TokenId, Time>> uses) override;
   bool has_live_token(WorkspaceId workspace, Time now) override;
 
-  Commit<Result<Appended>> append_to_inbox(WorkspaceId workspace, const NewInboxRow& row, Time now,
-                                           OptionalClaim<Appended> claim) override;
   Commit<Result<SentMessage>> append_to_inbox_with_files(WorkspaceId workspace, const NewInboxRow& row,
                                                          std::vector<OutgoingFile> files, const StagingTerms& terms,
                                                          Time now, OptionalClaim<SentMessage> claim) override;
-  Commit<Result<std::int64_t>> ack_inbox(WorkspaceId workspace, std::int64_t seq) override;
-  Result<InboxHead> find_head(WorkspaceId workspace) override;
-  Result<std::vector<InboxRow>> read_inbox(WorkspaceId workspace, const InboxQuery& query) override;
 
   bool uploads_ready() const override { return uploads_ready_; }
   Commit<Result<std::vector<StagedUpload>>> stage_uploads(WorkspaceId workspace, std::vector<NewUpload> items,
