@@ -8,11 +8,9 @@
 #include "backends.h"
 #include "base/test_folder.h"
 #include "postgres_server.h"
-#include "store/delegation_rows.h"
 #include "store/postgres/connections/connection.h"
-#include "store/postgres/delegations/delegation_rows.h"
 #include "store/postgres/store.h"
-#include "store/sqlite/delegations/delegation_rows.h"
+#include "store/sql/delegation_rows.h"
 #include "store/sqlite/store.h"
 
 namespace restante::testing {
@@ -103,18 +101,18 @@ TEST(DelegationPlans, SqliteFindsTasksInFlightAmongAMillion) {
         "'completed' END, CASE WHEN i / 10000 % 2 = 0 THEN NULL ELSE i END, i + 1000, i, i, CASE WHEN i % 10000 = 0 "
         "THEN NULL ELSE i END FROM n");
     for (const auto& [sql, index] : std::vector<std::pair<std::string, std::string>>{
-             {kSelectDelegations + overdue_condition('?'), "idx_delegations_inflight_deadline"},
-             {kSelectDelegations + silent_condition('?'), "idx_delegations_inflight_heartbeat"},
-             {sqlite::kSelectSilent, "idx_delegations_unheard"},
-             {select_delegations(in_flight(), '?'), "idx_delegations_inflight_deadline"},
-             {select_delegations(in_flight_of(workspace), '?'), "idx_delegations_inflight_caller"}}) {
+             {kSelectDelegations + kOverdueCondition, "idx_delegations_inflight_deadline"},
+             {kSelectDelegations + kOldHeartbeatCondition, "idx_delegations_inflight_heartbeat"},
+             {kSelectDelegations + kSilentCondition, "idx_delegations_unheard"},
+             {select_delegations(in_flight()), "idx_delegations_inflight_deadline"},
+             {select_delegations(in_flight_of(workspace)), "idx_delegations_inflight_caller"}}) {
       EXPECT_THAT(file.plan(sql), HasSubstr("USING INDEX " + index)) << sql;
       EXPECT_THAT(file.plan(sql), Not(HasSubstr("SCAN delegations\n"))) << sql;
     }
-    EXPECT_LT(file.effort(kSelectDelegations + overdue_condition('?'), micros(at(0)), 100), 20'000);
-    EXPECT_LT(file.effort(kSelectDelegations + silent_condition('?'), micros(at(0)), 100), 20'000);
-    EXPECT_LT(file.effort(sqlite::kSelectSilent, micros(at(0)), 100), 20'000);
-    EXPECT_LT(file.effort(select_delegations(in_flight(), '?'), 100, 0), 20'000);
+    EXPECT_LT(file.effort(kSelectDelegations + kOverdueCondition, micros(at(0)), 100), 20'000);
+    EXPECT_LT(file.effort(kSelectDelegations + kOldHeartbeatCondition, micros(at(0)), 100), 20'000);
+    EXPECT_LT(file.effort(kSelectDelegations + kSilentCondition, micros(at(0)), 100), 20'000);
+    EXPECT_LT(file.effort(select_delegations(in_flight()), 100, 0), 20'000);
     EXPECT_LT(file.effort("SELECT status, sum(number) FROM delegation_counts GROUP BY status", 0, 0), 50'000);
   }
   const auto store = sqlite::open(path, {.now = at(0)});
@@ -178,13 +176,13 @@ TEST(DelegationPlans, PostgresFindsTasksInFlightAmongAMillion) {
   constexpr std::int64_t kLimit = 100;
   // The caller of the row with number 10 000.
   const auto caller = WorkspaceId::parse("00000000-0000-0000-0000-000000000919").value();
-  EXPECT_THAT(plan(connection, kSelectDelegations + overdue_condition('$'), at(0), kLimit), finds_them_at_once());
-  EXPECT_THAT(plan(connection, kSelectDelegations + silent_condition('$'), at(0), kLimit), finds_them_at_once());
-  const auto silent = plan(connection, kSelectDelegations + postgres::kSilentCondition, at(0), kLimit);
+  EXPECT_THAT(plan(connection, kSelectDelegations + kOverdueCondition, at(0), kLimit), finds_them_at_once());
+  EXPECT_THAT(plan(connection, kSelectDelegations + kOldHeartbeatCondition, at(0), kLimit), finds_them_at_once());
+  const auto silent = plan(connection, kSelectDelegations + kSilentCondition, at(0), kLimit);
   EXPECT_THAT(silent, HasSubstr("using idx_delegations_unheard"));
   EXPECT_THAT(silent, Not(HasSubstr("Seq Scan on delegations")));
-  EXPECT_THAT(plan(connection, select_delegations(in_flight_of({}), '$'), kLimit, caller), finds_them_at_once());
-  EXPECT_THAT(plan(connection, select_delegations(in_flight(), '$'), kLimit), finds_them_at_once());
+  EXPECT_THAT(plan(connection, select_delegations(in_flight_of({})), kLimit, caller), finds_them_at_once());
+  EXPECT_THAT(plan(connection, select_delegations(in_flight()), kLimit), finds_them_at_once());
   const auto counted = connection.query(
       "SELECT status, sum(number)::bigint, count(*) FROM delegation_counts GROUP BY "
       "status ORDER BY status");

@@ -27,11 +27,6 @@ class SharedStore final : public SqlStore {
 
   Commit<Result<void>> record_token_uses(std::span<const std::pair<TokenId, Time>> uses) override;
 
-  Commit<Result<Appended>> append_to_inbox(WorkspaceId workspace, const NewInboxRow& activity, Time now,
-                                           OptionalClaim<Appended> claim) override;
-  Commit<Result<std::int64_t>> ack_inbox(WorkspaceId workspace, std::int64_t seq) override;
-  Result<InboxHead> find_head(WorkspaceId workspace) override;
-  Commit<Result<std::int64_t>> prune(Time before, Time ceiling, Time now, int limit) override;
   Result<std::vector<InboxRow>> read_inbox(WorkspaceId workspace, const InboxQuery& query) override;
 
   bool uploads_ready() const override { return uploads_ready_; }
@@ -39,23 +34,6 @@ class SharedStore final : public SqlStore {
   std::vector<std::string> known_blobs(std::span<const std::string> keys) override;
   Commit<Result<std::int64_t>> change_blob_keys(std::vector<BlobChange> changes, Time now) override;
   Chunks& chunks() override { return chunks_; }
-
-  Commit<Result<OpenedDelegation>> open_delegation(const NewDelegation& wanted, Time now,
-                                                   OptionalClaim<OpenedDelegation> claim) override;
-  Commit<Result<DelegationChange>> advance_delegation(WorkspaceId who, const std::string& id, DelegationReport report,
-                                                      Time now) override;
-  Commit<Result<DelegationChange>> beat_delegation(WorkspaceId callee, const std::string& id,
-                                                   std::optional<std::string> progress, Time now) override;
-  Commit<Result<DelegationChange>> deliver_delegation(const std::string& id, Time now) override;
-  Commit<Result<std::vector<DelegationChange>>> pick_up_delegations(std::vector<WorkspaceId> callees,
-                                                                    Time now) override;
-  Commit<Result<SweptDelegations>> sweep_delegations(Time silent_since, Time undelivered_since, int limit,
-                                                     Time now) override;
-  Result<Delegation> find_delegation(const std::string& id) override;
-  Result<DelegationRecord> read_delegation(const std::string& id) override;
-  std::vector<Delegation> list_delegations(const DelegationFilter& filter) override;
-  DelegationStats delegation_stats() override;
-  std::vector<DelegationWait> delegation_waits(std::span<const Delegation> of) override;
 
  private:
   std::string list_blobs_sql(const std::string& key, const std::string& where) override;
@@ -67,8 +45,6 @@ class SharedStore final : public SqlStore {
   WriteQueue& queue_for(WriteHints& hints) override {
     return (hints.lane ? lane_of(WorkspaceId(*hints.lane)) : maintenance_lane_).queue();
   }
-  // Reads caller and receiving agent, which never change: their heads must be locked to write the delegation.
-  std::optional<Delegation> look_up_delegation(const std::string& id);
 
   template <class AnyId>
   WriteLane& lane_of(const AnyId& id) {

@@ -68,13 +68,31 @@ class SqlReader {
   void each(Visit visit, std::string_view sql, const Args&... args) {
     visit_rows(sql, sql_values(args...), std::ref(visit));
   }
+  // Runs the text once for each of the keys, which is its only value, in one round trip. Passes each row to
+  // `visit(key, row)`.
+  template <class Keys, class Visit>
+  void each_of(const Keys& keys, Visit visit, std::string_view sql) {
+    if (keys.empty()) return;
+    const std::vector<SqlValue> values(keys.begin(), keys.end());
+    visit_rows_of(sql, values, [&](std::size_t at, const SqlRow& row) { visit(keys[at], row); });
+  }
 
  protected:
   using VisitRow = std::function<bool(const SqlRow&)>;
+  using VisitRowOf = std::function<void(std::size_t key, const SqlRow&)>;
   ~SqlReader() = default;
 
  private:
   virtual void visit_rows(std::string_view sql, std::span<const SqlValue> values, const VisitRow& visit) = 0;
+  virtual void visit_rows_of(std::string_view sql, std::span<const SqlValue> keys, const VisitRowOf& visit) {
+    for (std::size_t at = 0; at < keys.size(); ++at) {
+      const auto visit_one = [&](const SqlRow& row) {
+        visit(at, row);
+        return true;
+      };
+      visit_rows(sql, keys.subspan(at, 1), visit_one);
+    }
+  }
 };
 
 }  // namespace restante

@@ -43,6 +43,12 @@ class SqlStore : public Store {
   bool has_live_token(WorkspaceId workspace, Time now) override;
 
   // inbox
+  Commit<Result<Appended>> append_to_inbox(WorkspaceId workspace, const NewInboxRow& row, Time now,
+                                           OptionalClaim<Appended> claim) override;
+  Commit<Result<std::int64_t>> ack_inbox(WorkspaceId workspace, std::int64_t seq) override;
+  Result<InboxHead> find_head(WorkspaceId workspace) override;
+  Commit<Result<std::int64_t>> prune(Time before, Time ceiling, Time now, int limit) override;
+  Result<std::vector<InboxRow>> read_inbox(WorkspaceId workspace, const InboxQuery& query) override;
 
   // uploads
   Commit<Result<SentMessage>> append_to_inbox_with_files(WorkspaceId workspace, const NewInboxRow& row,
@@ -89,6 +95,22 @@ class SqlStore : public Store {
   Commit<Result<bool>> update_blob_check(BlobCheckUpdate update) override;
 
   // delegations
+  Commit<Result<OpenedDelegation>> open_delegation(const NewDelegation& wanted, Time now,
+                                                   OptionalClaim<OpenedDelegation> claim) override;
+  Commit<Result<DelegationChange>> advance_delegation(WorkspaceId who, const std::string& id, DelegationReport report,
+                                                      Time now) override;
+  Commit<Result<DelegationChange>> beat_delegation(WorkspaceId callee, const std::string& id,
+                                                   std::optional<std::string> progress, Time now) override;
+  Commit<Result<DelegationChange>> deliver_delegation(const std::string& id, Time now) override;
+  Commit<Result<std::vector<DelegationChange>>> pick_up_delegations(std::vector<WorkspaceId> callees,
+                                                                    Time now) override;
+  Commit<Result<SweptDelegations>> sweep_delegations(Time silent_since, Time undelivered_since, int limit,
+                                                     Time now) override;
+  Result<Delegation> find_delegation(const std::string& id) override;
+  Result<DelegationRecord> read_delegation(const std::string& id) override;
+  std::vector<Delegation> list_delegations(const DelegationFilter& filter) override;
+  DelegationStats delegation_stats() override;
+  std::vector<DelegationWait> delegation_waits(std::span<const Delegation> of) override;
 
  protected:
   using WriteQueue = CommitQueue<SqlTransaction, WriteHints>;

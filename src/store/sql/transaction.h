@@ -58,8 +58,16 @@ std::optional<Digest> scope_of(const OptionalClaim<T>& claim) {
 struct Head {
   std::int64_t last_seq = 0;
   Time last_created_at;
+  std::int64_t acked_seq = 0;
   UploadTallies uploads;
   bool removed = false;  // the workspace is removed
+};
+
+// Another transaction was faster (in PostgreSQL: deadlock, serialisation failure, lock timeout): nothing was changed,
+// try again.
+class Conflict : public Unavailable {
+ public:
+  using Unavailable::Unavailable;
 };
 
 class SqlTransaction : public SqlReader {
@@ -112,6 +120,7 @@ class SqlTransaction : public SqlReader {
   // For these the workspace has a head, and it is locked.
   virtual Appended append(WorkspaceId workspace, Time at, InboxRowId id, const NewInboxRow& row) = 0;
   virtual Appended append_message(WorkspaceId workspace, Time at, const Message& message) = 0;
+  virtual void set_acked(WorkspaceId workspace, std::int64_t seq) = 0;
   virtual UploadTallies& tallies(WorkspaceId workspace) = 0;
   virtual void touch(WorkspaceId workspace, Time at) = 0;
   // Counts an upload as it is instead of as it was.
@@ -142,6 +151,9 @@ class SqlTransaction : public SqlReader {
   // idempotency_mismatch.
   virtual Result<std::optional<std::string>> find_claim(const Claim& claim, Time now) = 0;
   virtual void keep_claim(const Claim& claim, const std::string& answer) = 0;
+
+  // Deletes the marks in commit_marks of servers that no longer run.
+  virtual void prune_marks() {}
 
   // Announced to the other servers with the COMMIT.
   virtual void announce_changed(WorkspaceId /*workspace*/) {}

@@ -218,6 +218,16 @@ void Connection::visit_rows(std::string_view sql, std::span<const SqlValue> valu
   }
 }
 
+void Connection::visit_rows_of(std::string_view sql, std::span<const SqlValue> keys, const VisitRowOf& visit) {
+  for (std::size_t at = 0; at < keys.size(); ++at) send_values(sql, keys.subspan(at, 1));
+  const auto answers = sync();
+  // Before them come the answers to statements that were queued earlier.
+  const std::size_t earlier = answers.size() - keys.size();
+  for (std::size_t at = 0; at < keys.size(); ++at) {
+    for (const Row row : answers[earlier + at]) visit(at, row);
+  }
+}
+
 void Connection::execute(const std::string& script) {
   require(PQexitPipelineMode(handle_.get()));
   require(PQsendQuery(handle_.get(), script.c_str()));

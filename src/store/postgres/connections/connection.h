@@ -62,6 +62,7 @@ class Connection final : public SqlReader {
   }
   const SqlDialect& dialect() const override;
   void visit_rows(std::string_view sql, std::span<const SqlValue> values, const VisitRow& visit) override;
+  void visit_rows_of(std::string_view sql, std::span<const SqlValue> keys, const VisitRowOf& visit) override;
   // The same as send() and query().
   void send_values(std::string_view sql, std::span<const SqlValue> values) { send_with(sql, Parameters(values)); }
   Rows query_values(std::string_view sql, std::span<const SqlValue> values) {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "store/sql/transaction.h"
 
 namespace restante::postgres {
 
@@ -20,11 +21,7 @@ class Stalled : public Lost {
   using Lost::Lost;
 };
 
-// Another transaction was faster (deadlock, serialisation failure, lock timeout): nothing was changed, try again.
-class Conflict : public Unavailable {
- public:
-  using Unavailable::Unavailable;
-};
+using restante::Conflict;
 
 // Our own bug: the API layer validates everything that the CHECKs of the schema repeat.
 class ConstraintFailed : public std::logic_error {

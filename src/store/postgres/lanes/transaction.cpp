@@ -42,7 +42,7 @@ constexpr std::string_view kUpdateHeads =
 // In the order of their ids: this keeps two groups from waiting for each other.
 constexpr std::string_view kLockHeads =
     "SELECT workspace_id, last_seq, last_created_at, staged_files, staged_bytes, fetched_files, fetched_bytes, "
-    "failed_files, failed_bytes, acked_files, acked_bytes, outgoing_files, outgoing_bytes FROM inbox_heads "
+    "failed_files, failed_bytes, acked_files, acked_bytes, outgoing_files, outgoing_bytes, acked_seq FROM inbox_heads "
     "WHERE workspace_id = ANY($1) ORDER BY workspace_id FOR UPDATE";
 // A separate statement, because it must see what was committed while the one before it waited.
 constexpr std::string_view kFindRemoved = "SELECT id FROM workspaces WHERE id = ANY($1) AND status = 'removed'";
@@ -164,6 +164,7 @@ void Transaction::read_heads(const Rows& heads, const Rows& removed) {
     head.last_seq = row.integer(1);
     head.last_created_at = row.time(2);
     head.uploads = tallies_of(row, 3);
+    head.acked_seq = row.integer(13);
     heads_[row.id<WorkspaceId>(0)] = head;
   }
   for (const Row row : removed) {
@@ -219,6 +220,11 @@ Appended Transaction::append(WorkspaceId workspace, Time at, InboxRowId id, cons
                   or_null(row.error_detail), row.duration_ms, at, or_null(row.message_id), or_null(row.traceparent));
   change_set_.append(workspace, head.last_seq);
   return {id, head.last_seq, false};
+}
+
+void Transaction::set_acked(WorkspaceId workspace, std::int64_t seq) {
+  heads_.at(workspace).value().acked_seq = seq;
+  run("UPDATE inbox_heads SET acked_seq = $2 WHERE workspace_id = $1", workspace, seq);
 }
 
 std::optional<Appended> Transaction::find_repeated(WorkspaceId workspace, const Message& message) {

@@ -54,6 +54,9 @@ class Transaction final : public SqlTransaction {
   void visit_rows(std::string_view sql, std::span<const SqlValue> values, const VisitRow& visit) override {
     connection().visit_rows(sql, values, visit);
   }
+  void visit_rows_of(std::string_view sql, std::span<const SqlValue> keys, const VisitRowOf& visit) override {
+    connection().visit_rows_of(sql, keys, visit);
+  }
   void lock(std::vector<WorkspaceId> workspaces) override;
   void lock_table(std::string_view table) override;
   void lock_number(std::int64_t number) override;
@@ -62,6 +65,7 @@ class Transaction final : public SqlTransaction {
   void remove_head(WorkspaceId workspace) override;
   Appended append(WorkspaceId workspace, Time at, InboxRowId id, const NewInboxRow& row) override;
   Appended append_message(WorkspaceId workspace, Time at, const Message& message) override;
+  void set_acked(WorkspaceId workspace, std::int64_t seq) override;
   UploadTallies& tallies(WorkspaceId workspace) override { return held(workspace).uploads; }
   void touch(WorkspaceId workspace, Time at) override { held(workspace).last_created_at = at; }
   std::optional<Appended> find_repeated(WorkspaceId workspace, const Message& message) override;
@@ -74,6 +78,8 @@ class Transaction final : public SqlTransaction {
   void drop_unless_needed(const std::vector<std::string>& keys, Time now) override;
   Result<std::optional<std::string>> find_claim(const Claim& claim, Time now) override;
   void keep_claim(const Claim& claim, const std::string& answer) override;
+  // A server that was only suspended makes a new one.
+  void prune_marks() override { run("DELETE FROM commit_marks WHERE marked_at < now() - interval '7 days'"); }
   void announce_changed(WorkspaceId workspace) override { change_set_.changed.insert(workspace); }
   void announce_pruned(WorkspaceId workspace) override { change_set_.pruned.insert(workspace); }
   void announce_revoked(TokenId token) override { change_set_.revoked.insert(token); }

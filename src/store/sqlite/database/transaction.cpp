@@ -9,7 +9,7 @@ namespace {
 constexpr std::string_view kFindHead =
     "SELECT h.last_seq, h.last_created_at, h.staged_files, h.staged_bytes, h.fetched_files, h.fetched_bytes, "
     "h.failed_files, h.failed_bytes, h.acked_files, h.acked_bytes, h.outgoing_files, h.outgoing_bytes, "
-    "w.status = 'removed' FROM workspaces w JOIN inbox_heads h ON h.workspace_id = w.id WHERE w.id = $1";
+    "w.status = 'removed', h.acked_seq FROM workspaces w JOIN inbox_heads h ON h.workspace_id = w.id WHERE w.id = $1";
 constexpr std::string_view kUpdateHead =
     "UPDATE inbox_heads SET last_seq = $2, last_created_at = $3 WHERE workspace_id = $1";
 constexpr std::string_view kUpdateCountedHead =
@@ -76,6 +76,7 @@ const restante::Head* Transaction::head(WorkspaceId workspace) {
       head.last_created_at = row.time(1);
       head.uploads = tallies_of(row, 2);
       head.removed = row.boolean(12);
+      head.acked_seq = row.integer(13);
       return head;
     };
     known->second = find(read, kFindHead, workspace);
@@ -127,6 +128,11 @@ Appended Transaction::append_message(WorkspaceId workspace, Time at, const Messa
         workspace, *message.digest, appended.seq, at);
   }
   return appended;
+}
+
+void Transaction::set_acked(WorkspaceId workspace, std::int64_t seq) {
+  heads_.at(workspace).value().acked_seq = seq;
+  run("UPDATE inbox_heads SET acked_seq = $2 WHERE workspace_id = $1", workspace, seq);
 }
 
 std::optional<Appended> Transaction::find_repeated(WorkspaceId workspace, const Message& message) {

@@ -26,6 +26,7 @@ class Transaction final : public SqlTransaction {
   void remove_head(WorkspaceId workspace) override { heads_.at(workspace)->removed = true; }
   Appended append(WorkspaceId workspace, Time at, InboxRowId id, const NewInboxRow& row) override;
   Appended append_message(WorkspaceId workspace, Time at, const Message& message) override;
+  void set_acked(WorkspaceId workspace, std::int64_t seq) override;
   UploadTallies& tallies(WorkspaceId workspace) override;
   void touch(WorkspaceId workspace, Time at) override { held(workspace).last_created_at = at; }
   void recount(const Upload& was, const Upload& is) override;

@@ -1,0 +1,197 @@
+#include "store/sql/inbox.h"
+
+#include <algorithm>
+
+#include "model/errors.h"
+#include "store/row_columns.h"
+#include "store/sql/delegation_rows.h"
+#include "store/sql/store.h"
+
+namespace restante {
+namespace {
+
+// The first number whose next row is at or after a moment. created_at never decreases along seq, so it is found by
+// bisection, without an index that every append would pay for. The first step, 2^40, is larger than any inbox.
+std::int64_t seq_at(SqlReader& reader, WorkspaceId workspace, Time moment) {
+  return reader
+      .find([](const SqlRow& row) { return row.integer(0); },
+            "WITH RECURSIVE bisection (earlier, step) AS (SELECT CAST(0 AS bigint), CAST(1099511627776 AS bigint) "
+            "UNION ALL SELECT CASE WHEN (SELECT a.created_at FROM activity_logs a WHERE a.workspace_id = $1 AND a.seq "
+            ">= earlier + step ORDER BY a.seq LIMIT 1) < $2 THEN earlier + step ELSE earlier END, step / 2 FROM "
+            "bisection WHERE step > 0) SELECT earlier + 1 FROM bisection WHERE step = 0",
+            workspace, moment)
+      .value();
+}
+
+// The seq after which the answer begins; 0 when there is no cursor.
+Result<std::int64_t> cursor_of(SqlReader& reader, WorkspaceId workspace, const InboxQuery& query) {
+  if (query.since_id) {
+    const auto seq =
+        reader.find([](const SqlRow& row) { return row.integer(0); }, kFindCursor, *query.since_id, workspace);
+    if (!seq) return errors::cursor_gone;
+    return *seq;
+  }
+  const std::int64_t seq = numbered_cursor(query);
+  if (names_a_row(query) && !reader.has_row(kFindSeq, seq, workspace)) return errors::cursor_gone;
+  return seq;
+}
+
+Result<Appended> append(SqlTransaction& transaction, WorkspaceId workspace, const Message& message, Time now) {
+  const auto head = transaction.find_living_head(workspace);
+  if (!head) return head.error();
+  if (const auto repeated = transaction.find_repeated(workspace, message)) return *repeated;
+  return transaction.append_message(workspace, SqlTransaction::next_time(**head, now), message);
+}
+
+// Deletes rows that may go, with their message keys. The keys are not touched when no row was deleted.
+std::int64_t prune_inbox(SqlTransaction& transaction, WorkspaceId workspace, Time before, Time ceiling,
+                         std::int64_t limit) {
+  // Locks it, too.
+  if (!transaction.head(workspace)) return 0;
+  const std::int64_t end = seq_at(transaction, workspace, before);
+  const std::int64_t deleted = transaction.change(
+      "DELETE FROM activity_logs WHERE id IN (SELECT a.id FROM activity_logs a JOIN inbox_heads h ON h.workspace_id = "
+      "a.workspace_id WHERE a.workspace_id = $1 AND a.seq < $2 AND (a.activity_type <> 'a2a_receive' OR a.seq <= "
+      "h.acked_seq OR a.created_at < $3) ORDER BY a.seq LIMIT $4)",
+      workspace, end, ceiling, limit);
+  if (deleted > 0) {
+    transaction.announce_pruned(workspace);
+    transaction.run(
+        "DELETE FROM message_keys WHERE workspace_id = $1 AND seq < $2 AND NOT EXISTS (SELECT 1 FROM activity_logs a "
+        "WHERE a.workspace_id = message_keys.workspace_id AND a.seq = message_keys.seq)",
+        workspace, end);
+  }
+  return deleted;
+}
+
+Result<std::int64_t> prune_all(SqlTransaction& transaction, Time before, Time ceiling, Time now, std::int64_t limit,
+                               bool with_uploads) {
+  transaction.run("DELETE FROM idempotency_keys WHERE expires_at <= $1", now);
+  transaction.prune_marks();
+  // The workspaces whose oldest row is old enough, in the order in which heads are locked.
+  const auto old = transaction.select([](const SqlRow& row) { return row.id<WorkspaceId>(0); },
+                                      "SELECT h.workspace_id FROM inbox_heads h WHERE (SELECT a.created_at FROM "
+                                      "activity_logs a WHERE a.workspace_id = h.workspace_id ORDER BY a.seq LIMIT 1) "
+                                      "< $1 ORDER BY h.workspace_id",
+                                      before);
+  PrunableDelegations prunable;
+  if (with_uploads) prunable = find_prunable_delegations(transaction, before, limit);
+  if (!prunable.ids.empty()) {
+    std::vector<WorkspaceId> heads = old;
+    heads.insert(heads.end(), prunable.callees.begin(), prunable.callees.end());
+    transaction.lock(std::move(heads));
+  }
+  std::int64_t deleted = 0;
+  for (const auto& workspace : old) {
+    if (deleted >= limit) break;
+    deleted += prune_inbox(transaction, workspace, before, ceiling, limit - deleted);
+  }
+  if (with_uploads && deleted < limit) {
+    deleted += transaction.change(
+        "DELETE FROM finished_uploads WHERE file_id IN (SELECT file_id FROM finished_uploads WHERE ended_at < $1 "
+        "ORDER BY ended_at LIMIT $2)",
+        before, limit - deleted);
+  }
+  const auto room = static_cast<std::size_t>(std::max<std::int64_t>(limit - deleted, 0));
+  return deleted + prune_delegations(transaction, std::span(prunable.ids).first(std::min(room, prunable.ids.size())));
+}
+
+}  // namespace
+
+std::int64_t numbered_cursor(const InboxQuery& query) {
+  return query.above_seq ? *query.above_seq : query.since_seq.value_or(0);
+}
+
+bool names_a_row(const InboxQuery& query) { return !query.above_seq && query.since_seq.value_or(0) != 0; }
+
+SeqRange range_of(SqlReader& reader, WorkspaceId workspace, const InboxQuery& query, std::int64_t cursor) {
+  SeqRange range{cursor, query.below_seq.value_or(INT64_MAX)};
+  if (query.not_before) range.after = std::max(range.after, seq_at(reader, workspace, *query.not_before) - 1);
+  if (query.before) range.before = std::min(range.before, seq_at(reader, workspace, *query.before));
+  return range;
+}
+
+std::string select_page(const InboxQuery& query, std::string_view cursor_condition) {
+  std::string sql = "SELECT " + kInboxColumns + " FROM activity_logs WHERE workspace_id = $1 AND seq > $2 AND seq < $3";
+  sql += cursor_condition;
+  if (query.type == "chat_upload_receive") {
+    sql += " AND method = $4";
+  } else {
+    sql += query.type.empty() ? " AND $4 = ''" : " AND activity_type = $4";
+  }
+  if (query.source == InboxQuery::Source::canvas) sql += " AND source_id IS NULL";
+  if (query.source == InboxQuery::Source::agent) sql += " AND source_id IS NOT NULL";
+  // The same rule as is_chat().
+  if (query.chat_only) {
+    sql +=
+        " AND source_id IS NULL AND target_id = workspace_id AND (activity_type = 'upload_receipt' OR (activity_type = "
+        "'a2a_send' AND method = 'message/send') OR (activity_type = 'a2a_receive' AND method IN ('message/send', "
+        "'notify', 'chat_upload_receive')))";
+  }
+  sql += query.peer ? " AND (source_id = $5 OR target_id = $5)" : " AND $5 IS NULL";
+  sql += query.since_id || query.since_seq || query.above_seq ? " ORDER BY seq" : " ORDER BY seq DESC";
+  return sql + " LIMIT $6";
+}
+
+bool InboxPage::add(const SqlRow& row) {
+  InboxRow found = inbox_row_of(row, workspace_);
+  bytes_ += found.request_body.size() + found.response_body.size();
+  if (!rows.empty() && bytes_ > max_bytes_) return false;
+  rows.push_back(std::move(found));
+  return true;
+}
+
+Commit<Result<Appended>> SqlStore::append_to_inbox(WorkspaceId workspace, const NewInboxRow& row, Time now,
+                                                   OptionalClaim<Appended> claim) {
+  Message message(row, workspace, {}, now);
+  const std::size_t bytes = message.bytes();
+  WriteHints hints = hints_for(workspace);
+  if (message.digest) hints.message.emplace(workspace, *message.digest);
+  hints.claim = scope_of(claim);
+  return write(
+      std::move(hints), bytes,
+      under_claim(std::move(claim), now, [message = std::move(message), workspace, now](SqlTransaction& transaction) {
+        return append(transaction, workspace, message, now);
+      }));
+}
+
+Commit<Result<std::int64_t>> SqlStore::ack_inbox(WorkspaceId workspace, std::int64_t seq) {
+  return write(hints_for(workspace), sizeof seq, [workspace, seq](SqlTransaction& transaction) -> Result<std::int64_t> {
+    const auto head = transaction.find_head(workspace);
+    if (!head) return head.error();
+    const std::int64_t acked = std::min(seq, (*head)->last_seq);
+    if (acked > (*head)->acked_seq) transaction.set_acked(workspace, acked);
+    return (*head)->acked_seq;
+  });
+}
+
+Result<InboxHead> SqlStore::find_head(WorkspaceId workspace) {
+  const auto found = read([&](SqlReader& reader) {
+    return reader.find([](const SqlRow& row) { return InboxHead{row.integer(0), row.integer(1), row.time(2)}; },
+                       "SELECT last_seq, acked_seq, last_created_at FROM inbox_heads WHERE workspace_id = $1",
+                       workspace);
+  });
+  if (!found) return errors::workspace_not_found;
+  return *found;
+}
+
+Commit<Result<std::int64_t>> SqlStore::prune(Time before, Time ceiling, Time now, int limit) {
+  return write(maintenance_hints(), sizeof now,
+               [before, ceiling, now, limit, with_uploads = uploads_ready()](SqlTransaction& transaction) {
+                 return prune_all(transaction, before, ceiling, now, limit, with_uploads);
+               });
+}
+
+Result<std::vector<InboxRow>> SqlStore::read_inbox(WorkspaceId workspace, const InboxQuery& query) {
+  return read([&](SqlReader& reader) -> Result<std::vector<InboxRow>> {
+    const auto cursor = cursor_of(reader, workspace, query);
+    if (!cursor) return cursor.error();
+    const SeqRange range = range_of(reader, workspace, query, *cursor);
+    InboxPage page(workspace, query);
+    reader.each([&](const SqlRow& row) { return page.add(row); }, select_page(query), workspace, range.after,
+                range.before, query.type, query.peer, std::max(query.limit, 0));
+    return std::move(page.rows);
+  });
+}
+
+}  // namespace restante
