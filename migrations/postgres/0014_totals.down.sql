@@ -1,0 +1,15 @@
+DROP INDEX idx_workspaces_parent;
+DROP INDEX idx_workspaces_created;
+DROP INDEX idx_pending_uploads_oldest;
+DROP TRIGGER delegation_totals_moved ON delegations;
+DROP TRIGGER delegation_totals_gone ON delegations;
+DROP TRIGGER delegation_totals_made ON delegations;
+DROP FUNCTION total_moved_delegations();
+DROP FUNCTION total_gone_delegations();
+DROP FUNCTION total_made_delegations();
+DROP TABLE delegation_totals;
+DROP TRIGGER upload_counts_moved ON inbox_heads;
+DROP TRIGGER upload_counts_made ON inbox_heads;
+DROP FUNCTION count_moved_uploads();
+DROP FUNCTION count_made_uploads();
+DROP TABLE upload_totals;

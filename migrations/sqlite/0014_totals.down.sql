@@ -1,0 +1,9 @@
+DROP INDEX idx_workspaces_parent;
+DROP INDEX idx_workspaces_created;
+DROP INDEX idx_pending_uploads_oldest;
+DROP TRIGGER delegation_counts_moved;
+DROP TRIGGER delegation_counts_made;
+DROP TABLE delegation_totals;
+DROP TRIGGER upload_counts_moved;
+DROP TRIGGER upload_counts_made;
+DROP TABLE upload_totals;

@@ -1,0 +1,3 @@
+DROP INDEX idx_tokens_expires;
+DROP INDEX idx_tokens_revoked;
+DROP TABLE silences;

@@ -1,0 +1,3 @@
+DROP TABLE orphan_candidates;
+DROP TABLE trial_writes;
+DROP TABLE server_clock;
