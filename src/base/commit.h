@@ -1,8 +1,10 @@
 // Commit<T> is a future: the result of a write, available once its group of writes is durable. The store's writer
 // thread fulfils it through a CommitPromise. A test or a command takes it and blocks; the edge subscribes and takes it
 // when called back, so that no thread sleeps. Copies share one answer. Thread-safe. take() rethrows what the writer
-// failed with, usually Unavailable.
+// failed with, usually Unavailable. What an observer or a callback throws is reported (base/observer_failures.h) and
+// changes nothing: the write is stored.
 #pragma once
+#include <chrono>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -11,6 +13,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "base/observer_failures.h"
 
 namespace restante {
 
@@ -28,6 +31,16 @@ class Commit {
     return std::move(*state_->value);
   }
 
+  // Waits at most so long; false when take() would still block.
+  bool wait_for(std::chrono::milliseconds time) {
+    const auto until = std::chrono::steady_clock::now() + time;
+    MutexLock lock(state_->mutex);
+    while (!state_->done) {
+      if (state_->changed.wait_until(lock, until) == std::cv_status::timeout) return state_->done;
+    }
+    return true;
+  }
+
   // Calls the observer with the value before take() can return it; never calls it when the write failed. The observer
   // runs at once on this thread, or later on the writer's thread, where it must be brief. For the code that makes the
   // commit, before it passes the commit on.
@@ -41,7 +54,7 @@ class Commit {
       }
       value = state_->if_value();
     }
-    if (value) observer(*value);
+    if (value) ObserverFailures::guard([&] { observer(*value); });
   }
 
   // Calls back once take() no longer blocks: at once on this thread, or later on the writer's thread, where it must be
@@ -54,7 +67,7 @@ class Commit {
         return;
       }
     }
-    callback();
+    ObserverFailures::guard(callback);
   }
 
  private:
@@ -104,7 +117,7 @@ class CommitPromise {
       observers.swap(state.observers);
     }
     if (settled) {
-      for (auto& observer : observers) observer(*settled);
+      for (auto& observer : observers) ObserverFailures::guard([&] { observer(*settled); });
     }
     std::vector<std::function<void()>> callbacks;
     {
@@ -113,7 +126,7 @@ class CommitPromise {
       callbacks.swap(state.callbacks);
       state.changed.notify_all();
     }
-    for (auto& callback : callbacks) callback();
+    for (auto& callback : callbacks) ObserverFailures::guard(callback);
   }
 
   std::shared_ptr<State> state_ = std::make_shared<State>();

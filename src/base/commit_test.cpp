@@ -5,7 +5,10 @@
 #include <atomic>
 #include <latch>
 #include <memory>
+#include <stdexcept>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "base/error.h"
 
@@ -31,6 +34,15 @@ TEST(Commit, OnDoneBeforeTheEndIsCalledOnceAtTheEnd) {
   EXPECT_EQ(called, 2);
   EXPECT_EQ(commit.take(), 7);
   EXPECT_EQ(called, 2);
+}
+
+TEST(Commit, AWaitWithALimitTellsWhetherTakingWouldBlock) {
+  CommitPromise<int> promise;
+  auto commit = promise.commit();
+  EXPECT_FALSE(commit.wait_for(std::chrono::milliseconds(1)));
+  promise.fulfil(7);
+  EXPECT_TRUE(commit.wait_for(std::chrono::milliseconds(0)));
+  EXPECT_EQ(commit.take(), 7);
 }
 
 TEST(Commit, OnDoneAfterTheEndIsCalledAtOnceOnThisThread) {
@@ -69,6 +81,29 @@ TEST(Commit, ThenIsCalledForAValueThatIsThereAlreadyAndNotForAFailure) {
   after.fail(std::make_exception_ptr(Unavailable("failed")));
   after.commit().then([&](int value) { seen = value; });
   EXPECT_EQ(seen, 7);
+}
+
+TEST(Commit, AnObserverThatThrowsIsReportedAndChangesNothing) {
+  std::vector<std::string> reasons;
+  ObserverFailures::report_to([&](const char* reason) { reasons.emplace_back(reason); });
+  CommitPromise<int> promise;
+  auto commit = promise.commit();
+  int seen = 0;
+  commit.then([](int) { throw std::runtime_error("first"); });
+  commit.then([](int) { throw 7; });
+  commit.then([&](int value) { seen = value; });
+  commit.on_done([] { throw std::runtime_error("callback"); });
+  commit.on_done([&] { ++seen; });
+  EXPECT_NO_THROW(promise.fulfil(7));
+  EXPECT_EQ(seen, 8) << "the others are called";
+  EXPECT_NO_THROW(commit.then([](int) { throw std::runtime_error("late"); }));
+  EXPECT_NO_THROW(commit.on_done([] { throw std::runtime_error("last"); }));
+  EXPECT_EQ(commit.take(), 7);
+  EXPECT_EQ(reasons, (std::vector<std::string>{"first", "not an exception", "callback", "late", "last"}));
+  ObserverFailures::report_to([](const char*) { throw std::runtime_error("the report itself"); });
+  EXPECT_NO_THROW(commit.on_done([] { throw std::runtime_error("unreported"); }));
+  ObserverFailures::report_to({});
+  EXPECT_NO_THROW(commit.on_done([] { throw std::runtime_error("unreported"); }));
 }
 
 TEST(Commit, ACallbackMayTakeAndSubscribeAgain) {

@@ -2,6 +2,7 @@
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <openssl/rand.h>
 
 #include <new>
@@ -35,6 +36,26 @@ Digest sha256(std::string_view bytes) {
   Sha256 hash;
   hash.update(bytes);
   return hash.finish();
+}
+
+Digest hmac_sha256(std::span<const std::uint8_t> key, std::string_view text) {
+  Digest digest;
+  const auto* bytes = reinterpret_cast<const unsigned char*>(text.data());
+  // OpenSSL takes a null key for "the key of the last call".
+  static constexpr std::uint8_t kNone = 0;
+  const auto* key_bytes = key.empty() ? &kNone : key.data();
+  if (!HMAC(EVP_sha256(), key_bytes, static_cast<int>(key.size()), bytes, text.size(), digest.data(), nullptr)) {
+    throw std::bad_alloc();
+  }
+  return digest;
+}
+
+std::array<std::uint8_t, 16> md5(std::string_view bytes) {
+  std::array<std::uint8_t, 16> digest{};
+  if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), nullptr, EVP_md5(), nullptr) != 1) {
+    throw Unavailable("this system's OpenSSL does not compute MD5");
+  }
+  return digest;
 }
 
 void random_bytes(std::span<std::uint8_t> out) {

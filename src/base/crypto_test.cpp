@@ -46,6 +46,31 @@ TEST(Crypto, AnUnfinishedSha256CanBeMoved) {
   EXPECT_EQ(first.finish(), sha256(""));
 }
 
+std::string mac(std::string_view key, std::string_view text) {
+  return to_hex(hmac_sha256({reinterpret_cast<const std::uint8_t*>(key.data()), key.size()}, text));
+}
+
+// RFC 4231.
+TEST(Hmac, GivesThePublishedValues) {
+  EXPECT_EQ(mac(std::string(20, '\x0b'), "Hi There"),
+            "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
+  EXPECT_EQ(mac("Jefe", "what do ya want for nothing?"),
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+  EXPECT_EQ(mac(std::string(131, '\xaa'), "Test Using Larger Than Block-Size Key - Hash Key First"),
+            "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
+}
+
+TEST(Hmac, AnEmptyKeyIsAKeyAndNotTheOneBefore) {
+  mac("something else", "text");
+  EXPECT_EQ(mac("", ""), "b613679a0814d9ec772f95d778c35fc5ff1697c493715653c6c712144292c5ad");
+}
+
+// RFC 1321.
+TEST(Md5, GivesThePublishedValues) {
+  EXPECT_EQ(to_hex(md5("")), "d41d8cd98f00b204e9800998ecf8427e");
+  EXPECT_EQ(to_hex(md5("message digest")), "f96b697d7cb7938d525a2f31aaf161d0");
+}
+
 TEST(Crypto, RandomBytesFillTheWholeSpanAndDiffer) {
   std::array<std::uint8_t, 33> ever{};
   std::set<std::array<std::uint8_t, 33>> seen;

@@ -82,6 +82,13 @@ class Unavailable : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// The storage failed in the act of committing: the write may take effect or not, and a restart may show which. The edge
+// answers 503 outcome_unknown; the same request with the same Idempotency-Key settles it.
+class OutcomeUnknown : public Unavailable {
+ public:
+  using Unavailable::Unavailable;
+};
+
 // The place of the files, or the database, has no room left. The edge answers 507.
 class StorageFull : public Unavailable {
  public:

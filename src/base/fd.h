@@ -1,6 +1,7 @@
 // Fd: a file descriptor that closes itself. Move-only; -1 stands for none. Closing leaves errno as it was, so that a
 // failure can still be described after the descriptor is gone. write_all(): write(2) until everything is written.
 #pragma once
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -36,6 +37,12 @@ class Fd {
  private:
   int fd_ = -1;
 };
+
+// Whether it is a regular file. One that was opened with O_NONBLOCK first: the open of a FIFO would wait for a writer.
+inline bool is_regular_file(int fd) {
+  struct stat info{};
+  return ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
+}
 
 // False, with the reason in errno, when a write failed.
 inline bool write_all(int fd, std::string_view bytes) {

@@ -14,8 +14,12 @@ bool JumpGuard::believable() {
   wall_ = wall;
   steady_ = steady;
   if (off > kTolerance || off < -kTolerance) jumped_ = steady;
+  if (const unsigned accepted = clock_.acceptances(); accepted != acceptances_) {
+    acceptances_ = accepted;
+    jumped_.reset();
+  }
   if (jumped_ && steady - *jumped_ >= confirm_) jumped_.reset();
-  return !jumped_;
+  return !jumped_ && clock_.trusted();
 }
 
 }  // namespace restante

@@ -50,5 +50,22 @@ TEST_F(JumpGuardTest, ANewJumpRestartsTheConfirmPeriod) {
   EXPECT_TRUE(guard.believable());
 }
 
+TEST_F(JumpGuardTest, AJumpThatTheOperatorAcceptsIsTrustedAtOnce) {
+  clock.jump(std::chrono::hours(24));
+  EXPECT_FALSE(guard.believable());
+  clock.accept();
+  EXPECT_TRUE(guard.believable());
+  clock.jump(std::chrono::hours(24));
+  EXPECT_FALSE(guard.believable()) << "the next jump is another one";
+}
+
+TEST_F(JumpGuardTest, ATimeThatTheClockDoubtsIsNotTrusted) {
+  clock.doubt(clock.now());
+  clock.advance(minutes(6));
+  EXPECT_FALSE(guard.believable());
+  clock.trust();
+  EXPECT_TRUE(guard.believable());
+}
+
 }  // namespace
 }  // namespace restante

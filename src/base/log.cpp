@@ -8,6 +8,7 @@
 #include <chrono>
 #include <climits>
 #include <csignal>
+#include <new>
 #include <utility>
 
 #include "base/json_writer.h"
@@ -79,14 +80,21 @@ Log::~Log() {
 
 void Log::write(LogLevel level, std::string_view event, std::initializer_list<LogField> fields) {
   if (!wants(level)) return;
-  const std::string line = json_object([&](JsonWriter& out) {
-    out.member("ts", clock_.now());
-    out.member("level", kLevels.of(level));
-    out.member("event", event);
-    for (const LogField& field : fields) {
-      std::visit([&](auto value) { out.member(field.name, value); }, field.value);
-    }
-  });
+  try {
+    append(json_object([&](JsonWriter& out) {
+      out.member("ts", clock_.now());
+      out.member("level", kLevels.of(level));
+      out.member("event", event);
+      for (const LogField& field : fields) {
+        std::visit([&](auto value) { out.member(field.name, value); }, field.value);
+      }
+    }));
+  } catch (const std::bad_alloc&) {
+    lost_.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+void Log::append(const std::string& line) {
   bool first = false;
   {
     const MutexLock lock(mutex_);
@@ -95,10 +103,17 @@ void Log::write(LogLevel level, std::string_view event, std::initializer_list<Lo
       return;
     }
     first = buffer_.empty();
+    buffer_.reserve(buffer_.size() + line.size() + 1);  // the whole line or nothing of it
     buffer_ += line;
     buffer_ += '\n';
   }
   if (first) changed_.notify_one();
+}
+
+void Log::flush(std::chrono::milliseconds at_most) {
+  const auto until = std::chrono::steady_clock::now() + at_most;
+  MutexLock lock(mutex_);
+  while ((writing_ || !buffer_.empty()) && std::chrono::steady_clock::now() < until) written_.wait_until(lock, until);
 }
 
 void Log::run() {
@@ -112,6 +127,13 @@ void Log::run() {
     if (rest.size() < text.size()) torn = rest.data()[-1] != '\n';
     return static_cast<std::uint64_t>(std::count(rest.begin(), rest.end(), '\n'));
   };
+  const auto put_note = [&](std::uint64_t count) {
+    try {
+      return put(lost_note(clock_.now(), count)) == 0;
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+  };
   MutexLock lock(mutex_);
   for (;;) {
     while (!stopping_ && buffer_.empty()) changed_.wait(lock);
@@ -120,12 +142,15 @@ void Log::run() {
     const auto gathered = std::chrono::steady_clock::now() + kGather;
     while (!stopping_ && changed_.wait_until(lock, gathered) == std::cv_status::no_timeout) continue;
     const std::string batch = std::exchange(buffer_, {});
+    writing_ = true;
     lock.unlock();
     const std::uint64_t lost = lost_.load(std::memory_order_relaxed);
-    if (lost > reported && put(lost_note(clock_.now(), lost - reported)) == 0) reported = lost;
+    if (lost > reported && put_note(lost - reported)) reported = lost;
     const std::uint64_t missed = put(batch);
     lost_.fetch_add(missed, std::memory_order_relaxed);
     lock.lock();
+    writing_ = false;
+    written_.notify_all();
     // A descriptor that accepted nothing of this batch would delay the end once more for the next batch.
     if (missed > 0 && stopping_) return;
   }

@@ -46,10 +46,13 @@ class Log {
   void error(std::string_view event, std::initializer_list<LogField> fields = {}) {
     write(LogLevel::error, event, fields);
   }
+  // Waits until the lines so far are written, at most so long: for the end of a process that destroys nothing.
+  void flush(std::chrono::milliseconds at_most);
   bool wants(LogLevel level) const { return level >= least_; }
   std::uint64_t lost() const { return lost_.load(std::memory_order_relaxed); }
 
  private:
+  void append(const std::string& line);
   void run();
 
   const int fd_;
@@ -57,7 +60,9 @@ class Log {
   const Clock& clock_;
   Mutex mutex_;
   ConditionVariable changed_;
+  ConditionVariable written_;
   std::string buffer_ RESTANTE_GUARDED_BY(mutex_);
+  bool writing_ RESTANTE_GUARDED_BY(mutex_) = false;
   std::atomic<bool> stopping_{false};
   std::atomic<std::uint64_t> lost_{0};
   std::thread writer_;

@@ -268,6 +268,19 @@ TEST_P(StuckLog, AReaderThatHangsLosesLinesButBlocksNeitherAWriterNorTheDestruct
 INSTANTIATE_TEST_SUITE_P(Pipes, StuckLog, testing::Values(0, O_NONBLOCK),
                          [](const auto& test) { return std::string(test.param == 0 ? "Blocking" : "NonBlocking"); });
 
+TEST_F(LogTest, AfterAFlushTheLinesAreWrittenAndAReaderThatHangsDoesNotHoldIt) {
+  const MemoryFile file;
+  Log log(file.fd(), LogLevel::info, clock_);
+  log.flush(2min);
+  log.info("last");
+  log.flush(2min);
+  EXPECT_EQ(file.lines().size(), 1u);
+  const StuckPipe pipe(0);
+  Log stuck(pipe.ends[1], LogLevel::info, clock_);
+  stuck.info("line");
+  stuck.flush(1ms);
+}
+
 TEST_F(LogTest, ASlowReaderOfANonBlockingPipeGetsEveryLine) {
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);

@@ -101,6 +101,10 @@ class Metrics {
       counter("restante_delegation_late_answers_total", "Answers that came after their task had ended.");
   Counter& delegation_sweep_errors =
       counter("restante_delegation_sweep_errors_total", "Sweeps of tasks that could not be finished.");
+  Gauge& writer_stalled = gauge("restante_writer_stalled_seconds",
+                                "How long a writer has worked on one group of writes; 0 while all of them move.");
+  Counter& observer_failures =
+      counter("restante_observer_failures_total", "Work after a commit that failed; what was committed is stored.");
   Counter& log_lines_lost = counter("restante_log_lines_lost_total", "Log lines that could not be written.");
   // Held polls cause none.
   Counter& store_reads = counter("restante_store_reads_total", "Queries to the database.");
@@ -162,6 +166,7 @@ class Metrics {
       counters("restante_s3_requests_total", "Requests to S3, every attempt, by operation and outcome.",
                {"operation", "outcome"});
   Labelled<Counter> s3_bytes = counters("restante_s3_bytes_total", "Bytes of files to and from S3.", {"direction"});
+  Gauge& clock_trusted = gauge("restante_clock_trusted", "0 while the clock is in doubt and nothing expires.");
   Labelled<Gauge> place_not_ours =
       gauges("restante_place_not_ours", "1 while a place is not known to belong to this installation.", {"place"});
 

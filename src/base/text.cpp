@@ -89,6 +89,24 @@ std::optional<std::int64_t> parse_clamped(std::string_view text) {
   return negative ? std::numeric_limits<std::int64_t>::min() : std::numeric_limits<std::int64_t>::max();
 }
 
+std::optional<std::chrono::milliseconds> parse_seconds(std::string_view text) {
+  constexpr std::int64_t kMost = 10'000'000;
+  const bool negative = text.starts_with('-');
+  if (negative) text.remove_prefix(1);
+  const std::size_t dot = std::min(text.find('.'), text.size());
+  const std::string_view whole = text.substr(0, dot);
+  const std::string_view decimals = text.substr(std::min(dot + 1, text.size()));
+  const auto digits = [](std::string_view part) { return std::all_of(part.begin(), part.end(), is_digit); };
+  if ((whole.empty() && decimals.empty()) || !digits(whole) || !digits(decimals)) return std::nullopt;
+  std::int64_t milliseconds = std::min(parse_clamped(whole).value_or(0), kMost) * 1000;
+  for (std::size_t i = 0, unit = 100; i < decimals.size() && unit > 0; ++i, unit /= 10) {
+    milliseconds += (decimals[i] - '0') * static_cast<std::int64_t>(unit);
+  }
+  if (decimals.size() > 3 && decimals.find_first_not_of('0', 3) != std::string_view::npos) ++milliseconds;
+  milliseconds = std::min(milliseconds, kMost * 1000);
+  return std::chrono::milliseconds(negative ? -milliseconds : milliseconds);
+}
+
 std::string to_hex(std::span<const std::uint8_t> bytes) {
   static constexpr char kDigits[] = "0123456789abcdef";
   std::string out;

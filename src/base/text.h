@@ -1,6 +1,7 @@
 // Small, total functions on text: none throws, none allocates more than its result. ASCII unless the name contains
 // UTF-8.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -31,6 +32,9 @@ std::optional<std::uint64_t> parse_unsigned(std::string_view text);
 std::optional<std::int64_t> parse_signed(std::string_view text);
 // The same, but a number that does not fit becomes the nearest one that does.
 std::optional<std::int64_t> parse_clamped(std::string_view text);
+// Seconds as a decimal number, "-3" or "0.25"; no exponent and no unit. Rounded up to a millisecond, so that only zero
+// is zero; a number beyond ten million seconds becomes ten million.
+std::optional<std::chrono::milliseconds> parse_seconds(std::string_view text);
 
 std::string to_hex(std::span<const std::uint8_t> bytes);
 // base64 of RFC 4648: the URL alphabet without padding, and the standard one with it.

@@ -63,6 +63,31 @@ TEST(Text, ANumberThatDoesNotFitBecomesTheNearestThatDoes) {
   }
 }
 
+TEST(Text, SecondsAreADecimalNumberInMilliseconds) {
+  const auto milliseconds = [](std::string_view text) { return parse_seconds(text).value().count(); };
+  expect_rows<std::int64_t>(milliseconds, {{"0", 0},
+                                           {"50", 50'000},
+                                           {"0.5", 500},
+                                           {"30.0", 30'000},
+                                           {".25", 250},
+                                           {"7.", 7'000},
+                                           {"007", 7'000},
+                                           {"1.2345", 1'235},
+                                           {"1.999999", 2'000},
+                                           {"0.0001", 1},
+                                           {"0.0000000000000000000000000000", 0},
+                                           {"-3", -3'000},
+                                           {"-0.5", -500},
+                                           {"-0", 0},
+                                           {"1000000000", 10'000'000'000},
+                                           {"99999999999999999999.9", 10'000'000'000},
+                                           {"-99999999999999999999", -10'000'000'000}});
+  for (const char* text : {"",    ".",   "-",     "-.",   "+1",  " 1",  "1 ",  "1e9",  "1E3", "50s",
+                           "0x5", "1,5", "1.5.2", "1.-5", "--1", "inf", "nan", "junk", "1_0", "\xD9\xA5"}) {
+    EXPECT_EQ(parse_seconds(text), std::nullopt) << text;
+  }
+}
+
 TEST(Text, HexIsLowerCaseAndTwoDigitsAByte) {
   EXPECT_EQ(to_hex(bytes(std::string_view("\x00\x0f\xf0\xff\x7a", 5))), "000ff0ff7a");
   EXPECT_EQ(to_hex({}), "");

@@ -93,9 +93,12 @@ struct DelegationRecord {
   std::vector<DelegationStep> history;
 };
 
+// No chain of tasks is deeper, whatever the limit is: its rows are read one by one when a task is added to it.
+constexpr std::int64_t kMaxDelegationDepth = 1'000;
+
 // How many delegations may be in progress at once; 0 is no limit.
 struct DelegationLimits {
-  std::int64_t depth = 16;
+  std::int64_t depth = 16;          // 0: kMaxDelegationDepth
   std::int64_t per_caller = 1'000;  // fan-out
   std::int64_t per_pair = 100;
   std::int64_t per_callee = 1'000;

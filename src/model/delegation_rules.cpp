@@ -13,6 +13,10 @@ using Status = DelegationStatus;
 
 Error not_found(std::string_view field) { return {errors::delegation_not_found, {{"field", std::string(field)}}}; }
 
+std::int64_t deepest(const DelegationLimits& limits) {
+  return limits.depth > 0 ? std::min(limits.depth, kMaxDelegationDepth) : kMaxDelegationDepth;
+}
+
 DelegationTransition after_the_end(const Delegation& was, const DelegationReport& report, Time now) {
   DelegationTransition transition{DelegationOutcome::refused, was};
   // Only the receiving agent can answer late, and only once.
@@ -175,17 +179,26 @@ Result<void> check_parent(const NewDelegation& wanted, const Delegation* parent)
   return Error(errors::delegation_ended, {{"status", std::string(name_of(parent->status))}});
 }
 
+std::string next_in_chain(const NewDelegation& wanted, const std::vector<Delegation>& chain) {
+  if (chain.empty()) return wanted.parent_id;
+  return std::ssize(chain) < deepest(wanted.limits) ? chain.back().parent_id : std::string();
+}
+
+bool is_ancestor(const Delegation& above, const Delegation& below) { return above.depth < below.depth; }
+
 Result<std::int64_t> depth_in_chain(const NewDelegation& wanted, const std::vector<Delegation>& chain) {
-  const auto depth = std::ssize(chain) + 1;
-  if (wanted.limits.depth > 0 && depth > wanted.limits.depth) {
-    return Error(errors::delegation_too_deep, {{"max", wanted.limits.depth}});
+  if (chain.empty()) return 1;
+  // Also counts the ancestors that were pruned.
+  const std::int64_t depth = chain.front().depth + 1;
+  if (depth > deepest(wanted.limits)) {
+    return Error(errors::delegation_too_deep, {{"max", deepest(wanted.limits)}});
   }
   for (const Delegation& above : chain) {
-    if (above.caller_id == wanted.callee_id || above.callee_id == wanted.callee_id) {
+    if (above.parent_id == wanted.id || above.caller_id == wanted.callee_id || above.callee_id == wanted.callee_id) {
       return Error(errors::delegation_cycle, {{"delegation_id", above.id}});
     }
   }
-  return chain.empty() ? 1 : chain.front().depth + 1;
+  return depth;
 }
 
 Result<void> check_load(const DelegationLimits& limits, const DelegationLoad& load) {

@@ -66,8 +66,15 @@ Result<void> check_deadline(const NewDelegation& wanted, Time now);
 Result<std::int64_t> retry_number(const NewDelegation& wanted, const Delegation* retried);
 // `parent` is the row of `wanted.parent_id`, null when there is none. delegation_not_found, delegation_ended.
 Result<void> check_parent(const NewDelegation& wanted, const Delegation* parent);
+// The next row to be read for depth_in_chain(): the parent of the last one. Empty when there is none, or when the chain
+// is too deep already.
+std::string next_in_chain(const NewDelegation& wanted, const std::vector<Delegation>& chain);
+// Whether `above` is an ancestor of the task `below` that names it as its parent. An ancestor has a smaller depth; the
+// row of an id that was pruned and used again may not.
+bool is_ancestor(const Delegation& above, const Delegation& below);
 // The depth of the new delegation: 1 for an empty chain. `chain` is the parent, its parent, and so on, as far as the
-// rows exist. delegation_too_deep, delegation_cycle.
+// rows exist. delegation_too_deep; delegation_cycle when the receiving agent takes part in the chain, or when the chain
+// names the new delegation itself: the id of a pruned task may be used again, but not below its own part.
 Result<std::int64_t> depth_in_chain(const NewDelegation& wanted, const std::vector<Delegation>& chain);
 // How many delegations are running already. too_many_delegations.
 struct DelegationLoad {

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "model/delegation_rules.h"
+#include "model/errors.h"
+
 namespace restante {
 namespace {
 
@@ -27,6 +30,41 @@ TEST(Delegation, AnIdIsOneToAHundredAndTwentyEightPlainCharacters) {
   for (const char* bad : {"", "a b", "a/b", "ä", "a\n", "a%20"}) EXPECT_FALSE(is_delegation_id(bad)) << bad;
   EXPECT_FALSE(is_delegation_id(std::string(129, 'x')));
   EXPECT_FALSE(is_delegation_id(std::string("a\0b", 3)));
+}
+
+// A task at `depth`. Its id is its depth, and so is that of its parent.
+Delegation chained(std::int64_t depth) {
+  Delegation one;
+  one.id = std::to_string(depth);
+  one.depth = depth;
+  one.parent_id = std::to_string(depth - 1);
+  one.caller_id = WorkspaceId::make(kNow);
+  one.callee_id = WorkspaceId::make(kNow);
+  return one;
+}
+
+TEST(DelegationChain, AChainWithoutALimitIsReadAndGrowsNoFurtherThanAThousand) {
+  NewDelegation wanted;
+  wanted.id = "new";
+  wanted.callee_id = WorkspaceId::make(kNow);
+  wanted.limits.depth = 0;
+  std::vector<Delegation> chain{chained(2'000)};
+  while (!next_in_chain(wanted, chain).empty()) chain.push_back(chained(chain.back().depth - 1));
+  EXPECT_EQ(std::ssize(chain), kMaxDelegationDepth);
+  EXPECT_TRUE(depth_in_chain(wanted, chain).error().is(errors::delegation_too_deep));
+  EXPECT_EQ(depth_in_chain(wanted, {chained(999)}).value(), 1'000);
+  EXPECT_TRUE(depth_in_chain(wanted, {chained(1'000)}).error().is(errors::delegation_too_deep));
+}
+
+TEST(DelegationChain, ATaskIsNotPartOfItself) {
+  NewDelegation wanted;
+  wanted.id = "1";
+  wanted.callee_id = WorkspaceId::make(kNow);
+  EXPECT_TRUE(depth_in_chain(wanted, {chained(3), chained(2)}).error().is(errors::delegation_cycle));
+  wanted.id = "other";
+  EXPECT_EQ(depth_in_chain(wanted, {chained(3), chained(2)}).value(), 4);
+  EXPECT_TRUE(is_ancestor(chained(2), chained(3)));
+  EXPECT_FALSE(is_ancestor(chained(3), chained(3))) << "the row of an id that was used again";
 }
 
 class Why : public ::testing::Test {

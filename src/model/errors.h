@@ -160,5 +160,10 @@ inline constexpr ErrorKind too_many_delegations{
 // Server
 inline constexpr ErrorKind platform_unavailable{
     "platform_unavailable", "the server cannot reach its storage; try again shortly", ErrorClass::unavailable};
+inline constexpr ErrorKind outcome_unknown{
+    "outcome_unknown",
+    "the storage failed while this was being committed, and it may have been stored; repeat the request with the same "
+    "Idempotency-Key",
+    ErrorClass::unavailable};
 
 }  // namespace restante::errors

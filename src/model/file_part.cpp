@@ -1,10 +1,25 @@
 #include "model/file_part.h"
 
+#include <utility>
+
+#include "base/text.h"
+
 namespace restante {
 
 FilePart read_file_part(const Json& object) {
   const Json* size = object.find("size");
-  return {object.text("uri"), object.text("name"), object.text("mimeType"), size ? size->integer() : std::nullopt};
+  std::string type = object.text("mimeType");
+  if (type.empty()) type = object.text("mime_type");
+  return {object.text("uri"), object.text("name"), std::move(type), size ? size->integer() : std::nullopt};
+}
+
+std::string_view kind_of(const FilePart& file) {
+  for (const std::string_view kind : {"image", "audio", "video"}) {
+    const std::string_view type = file.mime_type;
+    if (type.size() > kind.size() && type[kind.size()] == '/' && equal_ignoring_case(type.substr(0, kind.size()), kind))
+      return kind;
+  }
+  return "file";
 }
 
 void write_file_part(JsonWriter& out, const FilePart& file) {

@@ -28,6 +28,22 @@ TEST(FilePart, AMemberOfAnotherTypeReadsAsEmpty) {
   EXPECT_EQ(read_file_part(Json()).uri, "");
 }
 
+TEST(FilePart, TheMediaTypeIsReadInBothSpellings) {
+  const auto type_in = [](std::string_view text) { return read_file_part(parse_json(text).value()).mime_type; };
+  EXPECT_EQ(type_in(R"({"mime_type":"image/png"})"), "image/png");
+  EXPECT_EQ(type_in(R"({"mime_type":"image/png","mimeType":"text/plain"})"), "text/plain");
+  EXPECT_EQ(type_in(R"({"mime_type":"image/png","mimeType":null})"), "image/png");
+}
+
+TEST(FilePart, ItsKindFollowsItsMediaType) {
+  const auto kind = [](std::string type) { return kind_of(FilePart{"x:1", "a", std::move(type), {}}); };
+  EXPECT_EQ(kind("image/png"), "image");
+  EXPECT_EQ(kind("Audio/ogg; codecs=opus"), "audio");
+  EXPECT_EQ(kind("video/mp4"), "video");
+  for (const char* other : {"", "text/plain", "application/image", "image", "images/png"})
+    EXPECT_EQ(kind(other), "file");
+}
+
 TEST(FilePart, AStagedFileKeepsItsMembersAndNoOthers) {
   const auto staged = parse_json(R"({"sha256":"x","size":3,"name":"a","uri":"x:1","mimeType":""})").value();
   EXPECT_EQ(written(staged), R"({"uri":"x:1","name":"a","mimeType":"","size":3})");

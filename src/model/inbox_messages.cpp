@@ -48,7 +48,7 @@ NewInboxRow note_of(const Delegation& of, std::string_view method, const std::st
 
 }  // namespace
 
-NewInboxRow arrival_of(WorkspaceId workspace, const NewUpload& item) {
+NewInboxRow arrival_of(WorkspaceId workspace, const NewUpload& item, const StagingTerms& terms) {
   NewInboxRow row;
   row.activity_type = "a2a_receive";
   row.method = "chat_upload_receive";
@@ -63,6 +63,7 @@ NewInboxRow arrival_of(WorkspaceId workspace, const NewUpload& item) {
     body.member("size", item.size);
     body.member("uri", pending_uri(workspace, item.id));
     body.member("sha256", to_hex(item.sha256));
+    if (terms.by_agent) body.member("uploaded_by", "agent");
   });
   return row;
 }

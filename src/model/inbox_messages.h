@@ -13,8 +13,9 @@ namespace restante {
 // The length of a row's summary; longer texts are cut.
 inline constexpr std::size_t kSummaryBytes = 200;
 
-// A file has arrived for the agent.
-NewInboxRow arrival_of(WorkspaceId workspace, const NewUpload& item);
+// A file has arrived for the agent. The row says if the agent itself staged it: once a message of the agent names such
+// a file, the file is the agent's and not a person's.
+NewInboxRow arrival_of(WorkspaceId workspace, const NewUpload& item, const StagingTerms& terms);
 // What became of a file: chat_upload_<outcome>.
 NewInboxRow receipt_of(const Upload& upload, UploadState outcome);
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "model/ids.h"
@@ -26,6 +27,8 @@ struct NewInboxRow {
   // it when empty.
   std::string sent_by;
   std::string content;
+  // Only for the answer, not stored: what was removed from the client's message (model/reserved_members.h).
+  std::vector<std::string> ignored;
 };
 
 struct InboxRow : NewInboxRow {
@@ -50,11 +53,25 @@ struct InboxQuery {
   std::string type;                       // exact activity_type; chat_upload_receive selects by method
   enum class Source { any, canvas, agent } source = Source::any;
   std::optional<WorkspaceId> peer;
-  bool chat_only = false;  // only rows for which is_chat() is true
+  bool chat_only = false;    // only rows for which is_chat() is true
+  bool no_receipts = false;  // without receipts of uploads
   int limit = 100;
   std::size_t max_bytes = 1 << 20;  // of bodies; never below one row
 
   bool operator==(const InboxQuery&) const = default;
+  bool ascends() const { return since_id || since_seq || above_seq; }
+  // Whether there may be rows between two rows of the answer.
+  bool filters() const { return !type.empty() || source != Source::any || peer || chat_only || no_receipts; }
+};
+
+// One step of a search for the rows of a query.
+struct InboxStep {
+  std::vector<InboxRow> rows;  // one page; if it is not empty, the rest of this is not needed
+  // No row from after `from` to `to` matches, in the query's direction; `to` belongs to it, `from` does not, and no row
+  // will be appended between them. Absent: nothing new is known.
+  std::optional<std::int64_t> from{};
+  std::optional<std::int64_t> to{};
+  bool more = false;  // there are rows that no step has looked at
 };
 
 }  // namespace restante

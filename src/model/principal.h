@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "model/token.h"
 
@@ -18,6 +19,11 @@ struct Principal {
 
   // The token that identifies this person, with or without a session.
   std::optional<TokenId> own_token() const { return opened_by ? opened_by : token_id; }
+  // Held requests and streams count against this owner's limit: a token with all its sessions, or the operator's.
+  std::string limit_owner() const {
+    const auto counted = by_session ? opened_by : token_id;
+    return counted ? counted->text() : std::string("admin");
+  }
   bool is_admin() const { return role == Role::admin; }
   bool is_agent_of(WorkspaceId id) const { return role == Role::workspace && workspace_id == id; }
   // Whether this principal may read only the is_chat() rows of a workspace's inbox.

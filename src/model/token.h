@@ -1,6 +1,7 @@
 // Tokens. A token is 32 random bytes, shown once as 43 characters of base64url. The database has its SHA-256, a prefix
 // to recognise it by, and its owner. Values only.
 #pragma once
+#include <chrono>
 #include <optional>
 #include <string>
 
@@ -41,6 +42,11 @@ struct NewToken {
   std::optional<Time> expires_at;
   std::optional<TokenId> opened_by{};  // the new token ends when this one does
 };
+
+// A token has so many live sessions at most; one more ends the oldest of the others.
+inline constexpr int kMostSessions = 20;
+// So long after its end the row of a token or session is deleted.
+inline constexpr auto kDeadTokensStay = std::chrono::hours(30 * 24);
 
 // The secret and what is stored of it. The secret goes to its owner and nowhere else.
 struct FreshToken {

@@ -81,11 +81,22 @@ struct UploadQuota {
 };
 
 // What all files of one staging have in common.
+// When something happens to a file, and the time by which files have expired: an earlier one while the clock is in
+// doubt.
+struct Moment {
+  Moment(Time at) : now(at), expiry(at) {}  // NOLINT(google-explicit-constructor): usually they are the same
+  Moment(Time at, Time expired_by) : now(at), expiry(expired_by) {}
+  Time now;
+  Time expiry;
+};
+
 struct StagingTerms {
   Time expires_at;
   UploadQuota quota;
   UploadDirection direction = UploadDirection::in;
   std::optional<TokenId> staged_by;
+  bool by_agent = false;         // staged with the workspace's own token
+  std::optional<Time> expiry{};  // of files that are copied, as in Moment; absent = now
 };
 
 // An outgoing file that a message names: its owner, and the new id under which the message's target gets it.

@@ -26,7 +26,7 @@ void UploadTallies::count(const Upload& upload, int by) {
 
 NewUploadRow::NewUploadRow(WorkspaceId workspace, NewUpload item, const StagingTerms& terms, Time now)
     : content(std::exchange(item.content, {})), activity_id(InboxRowId::make(now)) {
-  if (terms.direction == UploadDirection::in) arrival = arrival_of(workspace, item);
+  if (terms.direction == UploadDirection::in) arrival = arrival_of(workspace, item, terms);
   static_cast<NewUpload&>(upload) = std::move(item);
   upload.workspace_id = workspace;
   upload.direction = terms.direction;

@@ -45,9 +45,17 @@ struct UploadStats {
   std::optional<Time> oldest;  // when the oldest of the waiting files was staged
 };
 
+// Which workspaces to list, by id.
+struct UploadStatsPage {
+  std::optional<WorkspaceId> only{};   // this one
+  std::optional<WorkspaceId> after{};  // the last one that the previous page looked at
+  std::optional<int> limit{};  // looks at so many workspaces, with and without files; none: at all; 0: total only
+};
+
 struct AllUploadStats {
-  UploadStats total;
-  std::vector<std::pair<WorkspaceId, UploadStats>> workspaces;  // those that have files, by id
+  UploadStats total;                                            // of all workspaces, or of the only one
+  std::vector<std::pair<WorkspaceId, UploadStats>> workspaces;  // those of the page that have files, by id
+  std::optional<WorkspaceId> next{};  // the next page begins after this one; none: it was the last
 };
 
 }  // namespace restante

@@ -55,21 +55,36 @@ struct NewWorkspace {
   std::optional<NewToken> enrolment;  // the line to paste; made with the workspace and bound to it
 };
 
+// How an agent gets its messages: by its polls, or by calls of its url.
+struct Delivery {
+  DeliveryMode mode = DeliveryMode::poll;
+  std::string url;
+};
+
+// A new inbound secret, encrypted by the caller. It is stored unless the workspace has a secret other than `replaces`,
+// which is one that can no longer be decrypted; empty: the workspace had none.
+struct NewInboundSecret {
+  std::string sealed;
+  std::string replaces;
+};
+
 // A registration of an agent after the checks: what the agent sent, and why it may register.
 struct CheckedRegistration {
   WorkspaceId id;
-  std::optional<std::string> create_as;  // the name, when the workspace does not exist yet
-  DeliveryMode delivery_mode = DeliveryMode::poll;
+  std::optional<std::string> create_as;       // the name, when the workspace does not exist yet
+  std::optional<DeliveryMode> delivery_mode;  // absent: see delivery_after() in model/workspace_rules.h
   std::string url;
   std::string agent_card;            // empty: the stored card stays
   std::optional<TokenId> enrolment;  // used up by the registration
   std::optional<NewToken> token;  // the agent's new token: with an enrolment, or when the workspace has no live token
   bool first_only = false;        // registers without proof: only as long as the workspace has no live token
+  std::optional<NewInboundSecret> inbound_secret;  // used if the workspace is push after the registration
 };
 
 struct RegisteredWorkspace {
   Workspace workspace;
   std::optional<Token> token;  // the new token, if one was made
+  std::string inbound_secret;  // of a push workspace, encrypted, as it is stored now; empty: none
 };
 
 // Members that are absent stay unchanged.
@@ -80,6 +95,19 @@ struct WorkspacePatch {
   std::optional<std::string> agent_card;                // JSON text
   std::optional<std::optional<WorkspaceId>> parent_id;  // inner nothing: no parent
   std::optional<DeliveryMode> delivery_mode;
+};
+
+// A part of a list of workspaces, oldest first. Absent: all of them.
+struct WorkspacePage {
+  std::optional<WorkspaceId> after{};  // the last one of the previous page; the list after an unknown one is empty
+  std::optional<int> limit{};
+};
+
+// An agent in poll mode that has not polled for a while, and was not reported as silent.
+struct QuietAgent {
+  WorkspaceId id;
+  Time last_poll_at;
+  std::optional<std::chrono::microseconds> usual_gap{};
 };
 
 // A change of status because time has passed.
