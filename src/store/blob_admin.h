@@ -15,6 +15,11 @@
 
 namespace restante {
 
+struct OrphanCandidate {
+  std::string blob_key;
+  Time since;  // it has had no row
+};
+
 class BlobAdminStore {
  public:
   virtual ~BlobAdminStore() = default;
@@ -30,6 +35,12 @@ class BlobAdminStore {
   // Those of `keys` that a row needs or that are listed as dropped, in the same order. The rest are orphans, if they
   // are old enough.
   virtual std::vector<std::string> known_blobs(std::span<const std::string> keys) = 0;
+  // --- orphan candidates: blobs that a sweep found without a row. The next server continues with them.
+  virtual std::vector<OrphanCandidate> list_orphan_candidates() = 0;
+  // One that is already stored keeps its time. `gone`: deleted, or a row names it by now.
+  virtual Commit<Result<void>> change_orphan_candidates(std::vector<OrphanCandidate> found,
+                                                        std::vector<std::string> gone) = 0;
+
   // Blobs in the database itself.
   virtual Chunks& chunks() = 0;
 

@@ -51,7 +51,7 @@ class Blobs {
   // Throws Unavailable unless the place works now, as far as a trial blob (dir, inline) or a list (s3) shows.
   virtual void check() = 0;
   virtual std::unique_ptr<BlobWriter> put() = 0;
-  // Null when there is no such blob.
+  // Null when there is no such blob. What has its name and is no regular file is no blob.
   virtual std::shared_ptr<OpenBlob> open(std::string_view key) = 0;
   // Dropping a blob that does not exist is no error.
   virtual void drop(std::string_view key) = 0;

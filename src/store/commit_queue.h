@@ -5,6 +5,7 @@
 // `Work` is what a verb gets to work on. `Hints` is what the writer should know about a verb before it runs; a verb
 // whose hints have a member `alone` that is true gets a group for itself.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <deque>
 #include <exception>
@@ -18,6 +19,8 @@
 #include "base/commit.h"
 #include "base/error.h"
 #include "base/mutex.h"
+#include "base/until_memory.h"
+#include "store/writer_progress.h"
 
 namespace restante {
 
@@ -62,6 +65,11 @@ class CommitQueue {
 
   // For the writer's thread. Waits for verbs; empty once the queue is closed and all verbs were taken.
   Jobs next_group();
+  // The writer is busy from the end of a next_group() to the beginning of the next one. Any thread.
+  WriterProgress progress() {
+    const MutexLock lock(mutex_);
+    return progress_;
+  }
   // Answers every verb: with its value, or with its own failure.
   static void answer(Group group) {
     for (auto& job : group) job->failure ? job->fail(job->failure) : job->fulfil();
@@ -97,6 +105,7 @@ class CommitQueue {
   std::deque<std::unique_ptr<Job>> queue_ RESTANTE_GUARDED_BY(mutex_);
   std::size_t queued_bytes_ RESTANTE_GUARDED_BY(mutex_) = 0;
   bool closed_ RESTANTE_GUARDED_BY(mutex_) = false;
+  WriterProgress progress_ RESTANTE_GUARDED_BY(mutex_);
 };
 
 template <class Work, class Hints>
@@ -125,8 +134,11 @@ void CommitQueue<Work, Hints>::enqueue(std::unique_ptr<Job> job) {
 template <class Work, class Hints>
 typename CommitQueue<Work, Hints>::Jobs CommitQueue<Work, Hints>::next_group() {
   MutexLock lock(mutex_);
+  progress_.busy = false;
   while (!closed_ && queue_.empty()) changed_.wait(lock);
   Jobs group;
+  const std::size_t most = std::min(queue_.size(), limits_.group_verbs);
+  until_memory([&] { group.reserve(most); });
   while (!queue_.empty() && group.size() < limits_.group_verbs) {
     const bool alone = is_alone(*queue_.front());
     if (alone && !group.empty()) break;
@@ -135,6 +147,7 @@ typename CommitQueue<Work, Hints>::Jobs CommitQueue<Work, Hints>::next_group() {
     queue_.pop_front();
     if (alone) break;
   }
+  if (!group.empty()) progress_ = {progress_.groups + 1, true};
   return group;
 }
 

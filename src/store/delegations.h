@@ -75,7 +75,9 @@ class DelegationStore {
   virtual Result<DelegationRecord> read_delegation(const std::string& id) = 0;
   // Newest first. Of all workspaces: running tasks by their deadline, ended ones by their end, latest first.
   virtual std::vector<Delegation> list_delegations(const DelegationFilter& filter) = 0;
-  // Reads stored counts, does not count rows.
+  // The receiving agents that have acked the inbox row of a task that is still queued.
+  virtual std::vector<WorkspaceId> callees_with_acked_tasks() = 0;
+  // Reads stored counts, does not count rows. Costs the same whatever the number of receiving agents.
   virtual DelegationStats delegation_stats() = 0;
   // For each of `of`, in the same order, what it waits for if it has not ended. Needs one query for each receiving
   // agent, not for each task.

@@ -2,6 +2,7 @@
 // One of the parts of Store; store/store.h says what holds for all of them.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/commit.h"
@@ -25,6 +26,13 @@ struct SentMessage {
   std::vector<StagedUpload> files;
 };
 
+// What a step of prune() did.
+struct Pruned {
+  std::int64_t rows = 0;               // that it deleted
+  bool more = false;                   // there may be more to do
+  std::optional<WorkspaceId> after{};  // for the next step; none: from the first workspace
+};
+
 class InboxStore {
  public:
   virtual ~InboxStore() = default;
@@ -44,13 +52,22 @@ class InboxStore {
   // Sets the acked seq: only forward, never beyond the head. Returns the value now. workspace_not_found.
   virtual Commit<Result<std::int64_t>> ack_inbox(WorkspaceId workspace, std::int64_t seq) = 0;
   virtual Result<InboxHead> find_head(WorkspaceId workspace) = 0;
-  // One bounded step of retention. Deletes inbox rows older than `before` with their message keys, one workspace after
-  // the other, but keeps a2a_receive rows that were not acked and are younger than `ceiling`. Deletes expired claims,
-  // the status of uploads that ended before `before`, and delegations that ended before it. Returns the number of
-  // deleted rows; fewer than `limit` means that nothing is left to do.
-  virtual Commit<Result<std::int64_t>> prune(Time before, Time ceiling, Time now, int limit) = 0;
+  // One bounded step of retention. Looks at the next inboxes after `after`, some hundred at once and not on a writer.
+  // Deletes inbox rows older than `before` with their message keys, one workspace after the other, but keeps
+  // a2a_receive rows that were not acked and are younger than `ceiling`. Deletes expired claims, tokens that ended
+  // kDeadTokensStay ago, the status of uploads that ended before `before`, and delegations that ended before it. `rows`
+  // does not count claims and tokens.
+  virtual Commit<Result<Pruned>> prune(Time before, Time ceiling, Time now, int limit,
+                                       std::optional<WorkspaceId> after = {}) = 0;
+  // After an older copy of the database was restored: the next row of every inbox gets a number that was never given,
+  // also not to a row that the copy does not have (model/inbox_epoch.h). Call it before clients read. Returns how many
+  // inboxes there are.
+  virtual Commit<Result<std::int64_t>> begin_epoch(Time now) = 0;
   // cursor_gone when the cursor names no row of this workspace or is above the head (since_seq = 0 always works).
   virtual Result<std::vector<InboxRow>> read_inbox(WorkspaceId workspace, const InboxQuery& query) = 0;
+  // The same for a query that filters: looks at `most` rows at the most, whatever it finds, so that its cost is
+  // bounded.
+  virtual Result<InboxStep> search_inbox(WorkspaceId workspace, const InboxQuery& query, int most) = 0;
 };
 
 }  // namespace restante

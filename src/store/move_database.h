@@ -55,7 +55,8 @@ inline constexpr std::string_view kInstallationTable = "post_offices";
 
 // The tables that a server fills when it starts. A target with rows in these only counts as empty; begin() deletes
 // them.
-inline constexpr std::string_view kTablesFilledAtStart[] = {"place_marks", kInstallationTable};
+inline constexpr std::string_view kTablesFilledAtStart[] = {"place_marks", "server_clock", "trial_writes",
+                                                            kInstallationTable};
 
 class MoveDatabase {
  public:

@@ -27,7 +27,9 @@ class HookedBlobs final : public Blobs {
   }
   std::shared_ptr<OpenBlob> open(std::string_view key) override {
     call(opening);
-    return real_.open(key);
+    auto blob = real_.open(key);
+    if (!blob || !reading) return blob;
+    return std::make_shared<Reader>([this, key = std::string(key)] { reading(key); }, std::move(blob));
   }
   void drop(std::string_view key) override {
     call(dropping);
@@ -56,6 +58,7 @@ class HookedBlobs final : public Blobs {
   std::function<void()> writing;
   std::function<void()> finishing;
   std::function<void()> opening;
+  std::function<void(const std::string& key)> reading;  // of blobs that are opened afterwards
   std::function<void()> dropping;
   std::function<void()> listing;  // of blobs, also of unfinished ones
 
@@ -75,6 +78,22 @@ class HookedBlobs final : public Blobs {
    private:
     HookedBlobs& blobs_;
     std::unique_ptr<BlobWriter> real_;
+  };
+
+  class Reader final : public OpenBlob {
+   public:
+    Reader(std::function<void()> hook, std::shared_ptr<OpenBlob> real)
+        : hook_(std::move(hook)), real_(std::move(real)) {}
+    std::uint64_t size() override { return real_->size(); }
+    std::size_t read(std::uint64_t at, std::span<char> into) override {
+      hook_();
+      return real_->read(at, into);
+    }
+    void forget() override { real_->forget(); }
+
+   private:
+    const std::function<void()> hook_;
+    const std::shared_ptr<OpenBlob> real_;
   };
 
   static void call(const std::function<void()>& hook) {

@@ -13,12 +13,19 @@
 
 namespace restante {
 
+struct OpenedSession {
+  Token session;
+  std::vector<TokenId> ended;  // older sessions of the same token, because it has at most kMostSessions
+};
+
 class TokenStore {
  public:
   virtual ~TokenStore() = default;
 
   // too_many_tokens beyond 50 live ones of a workspace; invalid_token when `opened_by` names a token that is not live.
   virtual Commit<Result<Token>> add_token(const NewToken& token, Time now) = 0;
+  // A session of the token `opened_by`, or of the operator's. invalid_token when `opened_by` is not live.
+  virtual Commit<Result<OpenedSession>> open_session(const NewToken& session, Time now) = 0;
   // In any state: the caller checks live(). None when no token has this hash.
   virtual std::optional<Token> find_token(const Digest& hash) = 0;
   virtual std::optional<Token> find_token(TokenId id) = 0;

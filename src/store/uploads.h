@@ -66,17 +66,18 @@ class UploadStore {
   virtual std::vector<Upload> list_uploads(const UploadFilter& filter, Time now) = 0;
   // Every row in any state, ordered by id, to go through all of them. `after` may have been deleted meanwhile.
   virtual std::vector<Upload> walk_uploads(std::optional<FileId> after, int limit) = 0;
-  // Exact figures of one moment. Reads the stored counts; only overdue and damaged rows are counted one by one.
-  virtual AllUploadStats upload_stats(Time now) = 0;
+  // Exact figures; those of all workspaces are of one moment, those of a page of another. Reads the stored counts; only
+  // overdue and damaged rows are counted one by one. The total costs the same whatever the number of workspaces.
+  virtual AllUploadStats upload_stats(Time now, const UploadStatsPage& page = {}) = 0;
   // fetched_at moves to `now` unless the row is acked or outgoing.
   virtual Commit<Result<void>> mark_fetched(WorkspaceId workspace, FileId id, Time now) = 0;
   // The first ack sets acked_at and appends the receipt; a repeated one changes nothing. upload_gone past expires_at,
   // when absent, outgoing, or of another workspace.
-  virtual Commit<Result<UploadChange>> ack_upload(WorkspaceId workspace, FileId id, Time now) = 0;
+  virtual Commit<Result<UploadChange>> ack_upload(WorkspaceId workspace, FileId id, Moment at) = 0;
   // The agent could not take the file: sets failed_at and the reason (cut to kMaxReasonBytes) and appends a receipt.
   // The upload stays until it expires, and a later ack wins. The same reason again, no reason, or a damaged upload
   // changes nothing. upload_gone as for an ack, and when acked.
-  virtual Commit<Result<UploadChange>> fail_upload(WorkspaceId workspace, FileId id, std::string reason, Time now) = 0;
+  virtual Commit<Result<UploadChange>> fail_upload(WorkspaceId workspace, FileId id, std::string reason, Moment at) = 0;
   // The content is not what was staged: marks the row, and all rows that share the blob, as damaged for as long as they
   // exist. Those that an agent still waits for become failed, with sentence_of() as the reason and a receipt. Returns
   // the marked rows ordered by id; none when the damage was known. upload_gone when absent or of another workspace.
@@ -86,7 +87,7 @@ class UploadStore {
   // it; without one any upload may be recalled. upload_already_acked; upload_gone when absent, expired, of another
   // workspace or another sender.
   virtual Commit<Result<UploadChange>> recall_upload(WorkspaceId workspace, FileId id,
-                                                     std::optional<TokenId> recalled_by, Time now) = 0;
+                                                     std::optional<TokenId> recalled_by, Moment at) = 0;
   // One bounded step: deletes acked rows older than the retention and unacked ones past expires_at, the longest due
   // first, at most `limit` together. Expired ones get a receipt. When nothing is due it costs two index lookups.
   virtual Commit<Result<SweptUploads>> sweep_uploads(std::chrono::seconds ack_retention, int limit, Time now) = 0;

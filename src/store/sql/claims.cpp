@@ -1,4 +1,4 @@
-#include "store/sql/claims.h"
+#include "store/sql/transaction.h"
 
 #include "model/errors.h"
 #include "store/sql/store.h"

@@ -2,7 +2,7 @@
 
 #include "model/errors.h"
 #include "model/inbox_messages.h"
-#include "store/sql/message_files.h"
+#include "store/sql/store.h"
 
 namespace restante {
 namespace {

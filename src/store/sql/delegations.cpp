@@ -6,7 +6,6 @@
 #include "model/errors.h"
 #include "model/inbox_messages.h"
 #include "store/sql/delegation_rows.h"
-#include "store/sql/message_files.h"
 #include "store/sql/store.h"
 
 namespace restante {
@@ -38,10 +37,9 @@ Result<std::int64_t> depth_of(SqlReader& reader, const NewDelegation& wanted) {
   auto parent = find_delegation_row(reader, wanted.parent_id);
   if (const auto fine = check_parent(wanted, parent ? &*parent : nullptr); !fine) return fine.error();
   std::vector<Delegation> chain{std::move(*parent)};
-  while (!chain.back().parent_id.empty()) {
-    auto above = find_delegation_row(reader, chain.back().parent_id);
-    // An ancestor has a smaller depth; an id that was used again is none.
-    if (!above || above->depth >= chain.back().depth) break;
+  for (std::string id = next_in_chain(wanted, chain); !id.empty(); id = next_in_chain(wanted, chain)) {
+    auto above = find_delegation_row(reader, id);
+    if (!above || !is_ancestor(*above, chain.back())) break;
     chain.push_back(std::move(*above));
   }
   return depth_in_chain(wanted, chain);

@@ -76,12 +76,19 @@ std::vector<FileId> staged_files(const std::string& files, WorkspaceId callee) {
   return ids;
 }
 
-// For each of these tasks, by its id, its first file that was not acked.
+struct UnackedFile {
+  std::string name;
+  WorkspaceId workspace;
+  std::optional<WorkspaceId> source;
+};
+
+// For each of these tasks, by its id, its first file that was not acked. Only files that came with the task: its caller
+// may name any id, and must not learn the names of other files.
 std::map<std::string, std::string> missing_files(SqlReader& reader, std::span<const Delegation> running) {
-  std::map<std::string, WorkspaceId> callees;
-  for (const Delegation& task : running) callees.try_emplace(task.id, task.callee_id);
+  std::map<std::string, const Delegation*> by_id;
+  for (const Delegation& task : running) by_id.try_emplace(task.id, &task);
   std::vector<std::string> tasks;
-  for (const auto& [task, callee] : callees) tasks.push_back(task);
+  for (const auto& [id, task] : by_id) tasks.push_back(id);
   std::vector<std::string> named_by;
   std::vector<FileId> named;
   // SQLite reads an index that contains task_files: the row in the table also has the task, up to a megabyte.
@@ -91,19 +98,26 @@ std::map<std::string, std::string> missing_files(SqlReader& reader, std::span<co
   reader.each_of(
       tasks,
       [&](const std::string& task, const SqlRow& row) {
-        for (const FileId& id : staged_files(row.text(0), callees.at(task))) {
+        for (const FileId& id : staged_files(row.text(0), by_id.at(task)->callee_id)) {
           named_by.push_back(task);
           named.push_back(id);
         }
       },
       sql);
-  std::map<FileId, std::string> unacked;
+  std::map<FileId, UnackedFile> unacked;
   reader.each_of(
-      named, [&](FileId id, const SqlRow& row) { unacked.emplace(id, row.text(0)); },
-      "SELECT filename FROM pending_uploads WHERE file_id = $1 AND acked_at IS NULL");
+      named,
+      [&](FileId id, const SqlRow& row) {
+        unacked.emplace(id, UnackedFile{row.text(0), row.id<WorkspaceId>(1), row.optional_id<WorkspaceId>(2)});
+      },
+      "SELECT filename, workspace_id, source_id FROM pending_uploads WHERE file_id = $1 AND acked_at IS NULL");
   std::map<std::string, std::string> missing;
   for (std::size_t i = 0; i < named.size(); ++i) {
-    if (const auto file = unacked.find(named[i]); file != unacked.end()) missing.emplace(named_by[i], file->second);
+    const Delegation& task = *by_id.at(named_by[i]);
+    const auto file = unacked.find(named[i]);
+    if (file == unacked.end()) continue;
+    const bool came_with_it = file->second.workspace == task.callee_id && file->second.source == task.caller_id;
+    if (came_with_it) missing.emplace(task.id, file->second.name);
   }
   return missing;
 }
@@ -158,8 +172,17 @@ DelegationStats SqlStore::delegation_stats() {
           stats.of(delegation_status_of(row.view(0))) = row.integer(1);
           return true;
         },
-        "SELECT status, CAST(sum(number) AS bigint) FROM delegation_counts GROUP BY status");
+        "SELECT status, CAST(sum(number) AS bigint) FROM delegation_totals GROUP BY status");
     return stats;
+  });
+}
+
+std::vector<WorkspaceId> SqlStore::callees_with_acked_tasks() {
+  require_uploads();
+  return read([](SqlReader& reader) {
+    return reader.select([](const SqlRow& row) { return row.id<WorkspaceId>(0); },
+                         "SELECT DISTINCT d.callee_id FROM delegations d JOIN inbox_heads h ON h.workspace_id = "
+                         "d.callee_id WHERE d.status = 'queued' AND d.inbox_seq <= h.acked_seq");
   });
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "model/errors.h"
+#include "model/inbox_epoch.h"
 #include "store/row_columns.h"
 #include "store/sql/delegation_rows.h"
 #include "store/sql/store.h"
@@ -10,8 +11,11 @@
 namespace restante {
 namespace {
 
+constexpr std::int64_t kInboxesInAStep = 500;
+
 // The first number whose next row is at or after a moment. created_at never decreases along seq, so it is found by
-// bisection, without an index that every append would pay for. The first step, 2^40, is larger than any inbox.
+// bisection, without an index that every append would pay for. The steps together are 2^41, more than any number
+// (model/inbox_epoch.h).
 std::int64_t seq_at(SqlReader& reader, WorkspaceId workspace, Time moment) {
   return reader
       .find([](const SqlRow& row) { return row.integer(0); },
@@ -64,28 +68,58 @@ std::int64_t prune_inbox(SqlTransaction& transaction, WorkspaceId workspace, Tim
   return deleted;
 }
 
-Result<std::int64_t> prune_all(SqlTransaction& transaction, Time before, Time ceiling, Time now, std::int64_t limit,
-                               bool with_uploads) {
-  transaction.run("DELETE FROM idempotency_keys WHERE expires_at <= $1", now);
+// The next inboxes, and which of them have a row that is old enough.
+struct OldInboxes {
+  std::vector<WorkspaceId> ids;  // in the order in which heads are locked
+  std::optional<WorkspaceId> last;
+  bool more = false;
+};
+
+OldInboxes find_old_inboxes(SqlReader& reader, Time before, std::optional<WorkspaceId> after) {
+  OldInboxes found;
+  std::int64_t looked = 0;
+  reader.each(
+      [&](const SqlRow& row) {
+        found.last = row.id<WorkspaceId>(0);
+        const auto oldest = row.optional_time(1);
+        if (oldest && *oldest < before) found.ids.push_back(*found.last);
+        ++looked;
+        return true;
+      },
+      "SELECT h.workspace_id, (SELECT a.created_at FROM activity_logs a WHERE a.workspace_id = h.workspace_id ORDER BY "
+      "a.seq LIMIT 1) FROM inbox_heads h WHERE h.workspace_id > $1 ORDER BY h.workspace_id LIMIT $2",
+      after.value_or(WorkspaceId()), kInboxesInAStep);
+  found.more = looked == kInboxesInAStep;
+  return found;
+}
+
+// What belongs to no inbox. True when there may be more of it.
+bool prune_claims_and_tokens(SqlTransaction& transaction, Time now, std::int64_t limit) {
+  const std::int64_t claims = transaction.change(
+      "DELETE FROM idempotency_keys WHERE scope IN (SELECT scope FROM idempotency_keys WHERE expires_at <= $1 ORDER BY "
+      "expires_at LIMIT $2)",
+      now, limit);
+  const std::int64_t tokens = prune_tokens(transaction, now - kDeadTokensStay, limit);
+  return claims >= limit || tokens >= limit;
+}
+
+Result<Pruned> prune_step(SqlTransaction& transaction, const OldInboxes& old, std::optional<WorkspaceId> after,
+                          Time before, Time ceiling, Time now, std::int64_t limit, bool with_uploads) {
   transaction.prune_marks();
-  // The workspaces whose oldest row is old enough, in the order in which heads are locked.
-  const auto old = transaction.select([](const SqlRow& row) { return row.id<WorkspaceId>(0); },
-                                      "SELECT h.workspace_id FROM inbox_heads h WHERE (SELECT a.created_at FROM "
-                                      "activity_logs a WHERE a.workspace_id = h.workspace_id ORDER BY a.seq LIMIT 1) "
-                                      "< $1 ORDER BY h.workspace_id",
-                                      before);
+  if (with_uploads) transaction.merge_totals();
   PrunableDelegations prunable;
   if (with_uploads) prunable = find_prunable_delegations(transaction, before, limit);
   if (!prunable.ids.empty()) {
-    std::vector<WorkspaceId> heads = old;
+    std::vector<WorkspaceId> heads = old.ids;
     heads.insert(heads.end(), prunable.callees.begin(), prunable.callees.end());
     transaction.lock(std::move(heads));
   }
   std::int64_t deleted = 0;
-  for (const auto& workspace : old) {
+  for (const auto& workspace : old.ids) {
     if (deleted >= limit) break;
     deleted += prune_inbox(transaction, workspace, before, ceiling, limit - deleted);
   }
+  const bool inboxes_done = deleted < limit;
   if (with_uploads && deleted < limit) {
     deleted += transaction.change(
         "DELETE FROM finished_uploads WHERE file_id IN (SELECT file_id FROM finished_uploads WHERE ended_at < $1 "
@@ -93,7 +127,16 @@ Result<std::int64_t> prune_all(SqlTransaction& transaction, Time before, Time ce
         before, limit - deleted);
   }
   const auto room = static_cast<std::size_t>(std::max<std::int64_t>(limit - deleted, 0));
-  return deleted + prune_delegations(transaction, std::span(prunable.ids).first(std::min(room, prunable.ids.size())));
+  deleted += prune_delegations(transaction, std::span(prunable.ids).first(std::min(room, prunable.ids.size())));
+  Pruned pruned;
+  pruned.rows = deleted;
+  // After the heads: whoever writes anything of a workspace locks its head first.
+  pruned.more = prune_claims_and_tokens(transaction, now, limit);
+  // A step that reached its limit looks at the same inboxes again.
+  pruned.after = inboxes_done ? old.last : after;
+  pruned.more = pruned.more || deleted >= limit || old.more;
+  if (inboxes_done && !old.more) pruned.after.reset();
+  return pruned;
 }
 
 }  // namespace
@@ -128,9 +171,31 @@ std::string select_page(const InboxQuery& query, std::string_view cursor_conditi
         "'a2a_send' AND method = 'message/send') OR (activity_type = 'a2a_receive' AND method IN ('message/send', "
         "'notify', 'chat_upload_receive')))";
   }
+  if (query.no_receipts) sql += " AND activity_type <> 'upload_receipt'";
   sql += query.peer ? " AND (source_id = $5 OR target_id = $5)" : " AND $5 IS NULL";
-  sql += query.since_id || query.since_seq || query.above_seq ? " ORDER BY seq" : " ORDER BY seq DESC";
+  sql += query.ascends() ? " ORDER BY seq" : " ORDER BY seq DESC";
   return sql + " LIMIT $6";
+}
+
+std::string select_window(const InboxQuery& query, std::string_view most, std::string_view cursor_condition) {
+  std::string sql = "SELECT seq FROM activity_logs WHERE workspace_id = $1 AND seq > $2 AND seq < $3";
+  sql += cursor_condition;
+  sql += query.ascends() ? " ORDER BY seq LIMIT " : " ORDER BY seq DESC LIMIT ";
+  return sql.append(most);
+}
+
+std::string select_window_size(const InboxQuery& query, std::string_view most, std::string_view cursor_condition) {
+  return "SELECT min(seq), max(seq), count(*) FROM (" + select_window(query, most, cursor_condition) + ") AS seen";
+}
+
+InboxStep step_of(const SqlRow& window, const InboxQuery& query, SeqRange range, int most) {
+  InboxStep step;
+  if (window.integer(2) == 0) return step;
+  // Rows may be appended after the newest one, but none before it.
+  step.from = query.ascends() ? range.after : query.below_seq ? range.before : window.integer(1) + 1;
+  step.to = window.integer(query.ascends() ? 1 : 0);
+  step.more = window.integer(2) >= most;
+  return step;
 }
 
 bool InboxPage::add(const SqlRow& row) {
@@ -175,11 +240,20 @@ Result<InboxHead> SqlStore::find_head(WorkspaceId workspace) {
   return *found;
 }
 
-Commit<Result<std::int64_t>> SqlStore::prune(Time before, Time ceiling, Time now, int limit) {
+Commit<Result<Pruned>> SqlStore::prune(Time before, Time ceiling, Time now, int limit,
+                                       std::optional<WorkspaceId> after) {
+  OldInboxes old = read([&](SqlReader& reader) { return find_old_inboxes(reader, before, after); });
   return write(maintenance_hints(), sizeof now,
-               [before, ceiling, now, limit, with_uploads = uploads_ready()](SqlTransaction& transaction) {
-                 return prune_all(transaction, before, ceiling, now, limit, with_uploads);
+               [=, old = std::move(old), with_uploads = uploads_ready()](SqlTransaction& transaction) {
+                 return prune_step(transaction, old, after, before, ceiling, now, limit, with_uploads);
                });
+}
+
+Commit<Result<std::int64_t>> SqlStore::begin_epoch(Time now) {
+  return write(maintenance_hints(), sizeof now, [now](SqlTransaction& transaction) -> Result<std::int64_t> {
+    return transaction.change("UPDATE inbox_heads SET last_seq = CASE WHEN last_seq < $1 THEN $1 ELSE last_seq END",
+                              seq_of_epoch(now));
+  });
 }
 
 Result<std::vector<InboxRow>> SqlStore::read_inbox(WorkspaceId workspace, const InboxQuery& query) {
@@ -191,6 +265,29 @@ Result<std::vector<InboxRow>> SqlStore::read_inbox(WorkspaceId workspace, const 
     reader.each([&](const SqlRow& row) { return page.add(row); }, select_page(query), workspace, range.after,
                 range.before, query.type, query.peer, std::max(query.limit, 0));
     return std::move(page.rows);
+  });
+}
+
+Result<InboxStep> SqlStore::search_inbox(WorkspaceId workspace, const InboxQuery& query, int most) {
+  return read([&](SqlReader& reader) -> Result<InboxStep> {
+    const auto cursor = cursor_of(reader, workspace, query);
+    if (!cursor) return cursor.error();
+    SeqRange range = range_of(reader, workspace, query, *cursor);
+    InboxStep step = reader
+                         .find([&](const SqlRow& row) { return step_of(row, query, range, most); },
+                               select_window_size(query, "$4"), workspace, range.after, range.before, most)
+                         .value();
+    if (!step.to) return step;
+    if (query.ascends()) {
+      range.before = *step.to + 1;
+    } else {
+      range.after = *step.to - 1;
+    }
+    InboxPage page(workspace, query);
+    reader.each([&](const SqlRow& row) { return page.add(row); }, select_page(query), workspace, range.after,
+                range.before, query.type, query.peer, std::max(query.limit, 0));
+    step.rows = std::move(page.rows);
+    return step;
   });
 }
 

@@ -29,6 +29,14 @@ SeqRange range_of(SqlReader& reader, WorkspaceId workspace, const InboxQuery& qu
 // different statements stays small. `cursor_condition` is one condition more, which begins with " AND ".
 std::string select_page(const InboxQuery& query, std::string_view cursor_condition = {});
 
+// The next rows that a search looks at, whether they match or not. `most` is the number of the parameter that limits
+// them; the others are those of select_page().
+std::string select_window(const InboxQuery& query, std::string_view most, std::string_view cursor_condition = {});
+// The first and the last of them, and how many there are; step_of() makes a step of that, without its rows. Runs before
+// the page is read: every row between the two can be read by then.
+std::string select_window_size(const InboxQuery& query, std::string_view most, std::string_view cursor_condition = {});
+InboxStep step_of(const SqlRow& window, const InboxQuery& query, SeqRange range, int most);
+
 // The rows of a page, until it has enough bytes.
 class InboxPage {
  public:

@@ -1,18 +1,17 @@
-#include "store/sql/message_files.h"
+#include "store/sql/store.h"
 
 #include "model/errors.h"
-#include "store/sql/store.h"
 
 namespace restante {
 namespace {
 
 Result<std::vector<Upload>> find_sources(SqlTransaction& transaction, const std::vector<OutgoingFile>& files,
-                                         Time now) {
+                                         Time expiry) {
   std::vector<Upload> sources;
   for (const auto& file : files) {
     const Upload* source = transaction.upload(file.source);
     const bool owned = source && source->workspace_id == file.owner;
-    const auto usable = require_source(file, owned ? source : nullptr, now);
+    const auto usable = require_source(file, owned ? source : nullptr, expiry);
     if (!usable) return usable.error();
     sources.push_back(*source);
   }
@@ -53,7 +52,7 @@ Result<std::vector<StagedUpload>> stage_copies(SqlTransaction& transaction, Work
                                                const std::vector<OutgoingFile>& files, StagingTerms terms, Time at,
                                                Time now) {
   terms.direction = UploadDirection::in;
-  const auto sources = find_sources(transaction, files, now);
+  const auto sources = find_sources(transaction, files, terms.expiry.value_or(now));
   if (!sources) return sources.error();
   UploadTally more;
   for (const auto& source : *sources) more.files += 1, more.bytes += source.size;

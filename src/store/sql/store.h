@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "store/commit_queue.h"
 #include "store/sql/transaction.h"
@@ -23,7 +24,8 @@ class SqlStore : public Store {
                                              OptionalClaim<Workspace> claim) override;
   Result<Workspace> find_workspace(WorkspaceId id) override;
   Result<DeliveryMode> find_delivery(WorkspaceId id) override;
-  std::vector<Workspace> list_workspaces() override;
+  std::vector<Workspace> list_workspaces(const WorkspacePage& page) override;
+  std::vector<Workspace> list_relatives(WorkspaceId id, bool roots, const WorkspacePage& page) override;
   Commit<Result<RegisteredWorkspace>> register_agent(const CheckedRegistration& registration, Time now) override;
   Commit<Result<void>> record_heartbeat(WorkspaceId id, const Heartbeat& heartbeat, Time now) override;
   Commit<Result<Workspace>> patch_workspace(WorkspaceId id, const WorkspacePatch& patch, Time now) override;
@@ -31,10 +33,16 @@ class SqlStore : public Store {
   Commit<Result<std::vector<StatusChange>>> set_unseen_agents_offline(Time unseen_since, Time now) override;
   std::vector<WorkspaceId> ancestors(WorkspaceId id) override;
   std::string find_inbound_secret(WorkspaceId id) override;
+  Commit<Result<std::string>> ensure_inbound_secret(WorkspaceId id, NewInboundSecret secret, Time now) override;
   Commit<Result<void>> set_inbound_secret(WorkspaceId id, std::string sealed, Time now) override;
+  bool is_reported_silent(WorkspaceId id) override;
+  std::int64_t count_silent_agents() override;
+  std::vector<QuietAgent> list_quiet_agents(Time polled_before) override;
+  Commit<Result<std::vector<WorkspaceId>>> record_silences(std::vector<QuietAgent> agents, Time now) override;
 
   // tokens
   Commit<Result<Token>> add_token(const NewToken& token, Time now) override;
+  Commit<Result<OpenedSession>> open_session(const NewToken& session, Time now) override;
   std::optional<Token> find_token(const Digest& hash) override;
   std::optional<Token> find_token(TokenId id) override;
   std::vector<Token> list_tokens(std::optional<WorkspaceId> workspace) override;
@@ -47,8 +55,11 @@ class SqlStore : public Store {
                                            OptionalClaim<Appended> claim) override;
   Commit<Result<std::int64_t>> ack_inbox(WorkspaceId workspace, std::int64_t seq) override;
   Result<InboxHead> find_head(WorkspaceId workspace) override;
-  Commit<Result<std::int64_t>> prune(Time before, Time ceiling, Time now, int limit) override;
+  Commit<Result<Pruned>> prune(Time before, Time ceiling, Time now, int limit,
+                               std::optional<WorkspaceId> after) override;
+  Commit<Result<std::int64_t>> begin_epoch(Time now) override;
   Result<std::vector<InboxRow>> read_inbox(WorkspaceId workspace, const InboxQuery& query) override;
+  Result<InboxStep> search_inbox(WorkspaceId workspace, const InboxQuery& query, int most) override;
 
   // uploads
   Commit<Result<SentMessage>> append_to_inbox_with_files(WorkspaceId workspace, const NewInboxRow& row,
@@ -64,16 +75,21 @@ class SqlStore : public Store {
   std::vector<Upload> list_waiting(WorkspaceId workspace, std::optional<FileId> after, int limit, Time now) override;
   std::vector<Upload> list_uploads(const UploadFilter& filter, Time now) override;
   std::vector<Upload> walk_uploads(std::optional<FileId> after, int limit) override;
-  AllUploadStats upload_stats(Time now) override;
+  AllUploadStats upload_stats(Time now, const UploadStatsPage& page) override;
   Commit<Result<void>> mark_fetched(WorkspaceId workspace, FileId id, Time now) override;
-  Commit<Result<UploadChange>> ack_upload(WorkspaceId workspace, FileId id, Time now) override;
-  Commit<Result<UploadChange>> fail_upload(WorkspaceId workspace, FileId id, std::string reason, Time now) override;
+  Commit<Result<UploadChange>> ack_upload(WorkspaceId workspace, FileId id, Moment at) override;
+  Commit<Result<UploadChange>> fail_upload(WorkspaceId workspace, FileId id, std::string reason, Moment at) override;
   Commit<Result<std::vector<UploadChange>>> mark_damaged(WorkspaceId workspace, FileId id, UploadDamage damage,
                                                          Time now) override;
   Commit<Result<UploadChange>> recall_upload(WorkspaceId workspace, FileId id, std::optional<TokenId> recalled_by,
-                                             Time now) override;
+                                             Moment at) override;
   Commit<Result<SweptUploads>> sweep_uploads(std::chrono::seconds ack_retention, int limit, Time now) override;
   std::vector<std::string> list_dropped_blobs(int limit, Time remote_before, const std::string& after) override;
+
+  // orphan candidates
+  std::vector<OrphanCandidate> list_orphan_candidates() override;
+  Commit<Result<void>> change_orphan_candidates(std::vector<OrphanCandidate> found,
+                                                std::vector<std::string> gone) override;
 
   // blob moves
   std::optional<BlobMove> find_blob_move() override;
@@ -88,6 +104,10 @@ class SqlStore : public Store {
   Commit<Result<Installation>> ensure_installation(InstallationId fresh, Place setting) override;
   Commit<Result<bool>> record_mark(Place place, const std::optional<OwnerMark>& was, const OwnerMark& is) override;
   Commit<Result<void>> reset_installation() override;
+
+  // the server's clock
+  std::optional<Time> find_clock() override;
+  Commit<Result<void>> record_clock(Time trusted) override;
 
   // blob checks
   std::optional<BlobCheckRow> find_blob_check() override;
@@ -110,6 +130,7 @@ class SqlStore : public Store {
   Result<DelegationRecord> read_delegation(const std::string& id) override;
   std::vector<Delegation> list_delegations(const DelegationFilter& filter) override;
   DelegationStats delegation_stats() override;
+  std::vector<WorkspaceId> callees_with_acked_tasks() override;
   std::vector<DelegationWait> delegation_waits(std::span<const Delegation> of) override;
 
  protected:
@@ -144,5 +165,23 @@ class SqlStore : public Store {
   virtual std::string list_blobs_sql(const std::string& key, const std::string& where) = 0;
   virtual std::string count_blobs_sql(const std::string& key) = 0;
 };
+
+// Parts of verbs, inside a transaction, for verbs that also do something else. Each belongs to the thread of its
+// transaction.
+
+// tokens.cpp. too_many_tokens; invalid_token when the token that opens it (opened_by) is not live.
+Result<Token> add_token(SqlTransaction& transaction, const NewToken& token, Time now);
+bool has_live_token(SqlReader& reader, WorkspaceId workspace, Time now);
+// Revokes the enrolment and adds the token. invalid_token when the enrolment is not live or is for another workspace.
+Result<Token> redeem_enrolment(SqlTransaction& transaction, TokenId enrolment, const NewToken& token, Time now);
+// Deletes at most `limit` tokens that ended before that time. Returns how many.
+std::int64_t prune_tokens(SqlTransaction& transaction, Time ended_before, std::int64_t limit);
+
+// message_files.cpp: files that come with a message or a task, which are outgoing files of one workspace, staged for
+// another before the row that names them. Stages each file under its new id, with an inbox row, sharing the blob; or
+// nothing at all. The heads of both workspaces are locked. attachment_gone, quota_exceeded.
+Result<std::vector<StagedUpload>> stage_copies(SqlTransaction& transaction, WorkspaceId workspace,
+                                               const std::vector<OutgoingFile>& files, StagingTerms terms, Time at,
+                                               Time now);
 
 }  // namespace restante

@@ -1,8 +1,7 @@
-#include "store/sql/tokens.h"
+#include "store/sql/store.h"
 
 #include "model/workspace_rules.h"
 #include "store/row_columns.h"
-#include "store/sql/store.h"
 
 namespace restante {
 namespace {
@@ -15,6 +14,21 @@ const std::string kLock = kFindById + " FOR UPDATE";
 const std::string kNewestFirst = " ORDER BY created_at DESC, id DESC";
 const std::string kListOwn = kSelect + "WHERE workspace_id = $1" + kNewestFirst;
 const std::string kListUnbound = kSelect + "WHERE workspace_id IS NULL" + kNewestFirst;
+
+// The lock under which sessions of the operator's token are opened, which is in no row that could be locked.
+constexpr std::int64_t kOperatorsSessions = 0x5245'5354'0000'0002;
+
+// The live sessions of a token after the newest ones; of the operator's token for NULL. Never the one that was just
+// opened, which is not the newest after the clock was set back.
+std::vector<TokenId> superfluous_sessions(SqlReader& reader, const Token& opened, Time now) {
+  const std::string of_token =
+      opened.opened_by ? "opened_by = $1" : "workspace_id IS NULL AND opened_by IS NULL AND $1 IS NULL";
+  return reader.select([](const SqlRow& row) { return row.id<TokenId>(0); },
+                       "SELECT id FROM tokens WHERE " + of_token +
+                           " AND kind = 'session' AND revoked_at IS NULL AND expires_at > $2 AND id <> $3 ORDER BY "
+                           "created_at DESC, id DESC LIMIT 1000 OFFSET $4",
+                       opened.opened_by, now, opened.id, std::int64_t{kMostSessions} - 1);
+}
 
 void revoke(SqlTransaction& transaction, TokenId id, Time now) {
   // Sessions end with the token they were opened with.
@@ -51,6 +65,16 @@ Result<Token> add_token(SqlTransaction& transaction, const NewToken& token, Time
   return made;
 }
 
+std::int64_t prune_tokens(SqlTransaction& transaction, Time ended_before, std::int64_t limit) {
+  std::int64_t deleted = 0;
+  for (const char* sql :
+       {"DELETE FROM tokens WHERE id IN (SELECT id FROM tokens WHERE revoked_at < $1 ORDER BY revoked_at LIMIT $2)",
+        "DELETE FROM tokens WHERE id IN (SELECT id FROM tokens WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)"}) {
+    deleted += transaction.change(sql, ended_before, limit - deleted);
+  }
+  return deleted;
+}
+
 bool has_live_token(SqlReader& reader, WorkspaceId workspace, Time now) {
   return live_tokens(reader, workspace, now) > 0;
 }
@@ -66,6 +90,19 @@ Commit<Result<Token>> SqlStore::add_token(const NewToken& token, Time now) {
   WriteHints hints = token.workspace_id ? hints_for(*token.workspace_id) : WriteHints{.lane = Uuid()};
   return write(std::move(hints), sizeof token,
                [token, now](SqlTransaction& transaction) { return restante::add_token(transaction, token, now); });
+}
+
+Commit<Result<OpenedSession>> SqlStore::open_session(const NewToken& session, Time now) {
+  WriteHints hints = session.workspace_id ? hints_for(*session.workspace_id) : WriteHints{.lane = Uuid()};
+  return write(std::move(hints), sizeof session, [session, now](SqlTransaction& transaction) -> Result<OpenedSession> {
+    if (!session.opened_by) transaction.lock_number(kOperatorsSessions);
+    auto added = restante::add_token(transaction, session, now);
+    if (!added) return added.error();
+    OpenedSession opened{std::move(*added), {}};
+    opened.ended = superfluous_sessions(transaction, opened.session, now);
+    for (const TokenId& id : opened.ended) revoke(transaction, id, now);
+    return opened;
+  });
 }
 
 std::optional<Token> SqlStore::find_token(const Digest& hash) {

@@ -154,6 +154,8 @@ class SqlTransaction : public SqlReader {
 
   // Deletes the marks in commit_marks of servers that no longer run.
   virtual void prune_marks() {}
+  // Adds up what sessions have counted that no longer run.
+  virtual void merge_totals() {}
 
   // Announced to the other servers with the COMMIT.
   virtual void announce_changed(WorkspaceId /*workspace*/) {}
@@ -177,5 +179,9 @@ inline Result<std::optional<std::string>> find_claim(SqlTransaction& transaction
 inline void keep_claim(SqlTransaction& transaction, const Claim& claim, const std::string& answer) {
   transaction.keep_claim(claim, answer);
 }
+
+// The answer that is kept under a claim, on any connection. Nothing when the claim is unused or has expired.
+// idempotency_mismatch.
+Result<std::optional<std::string>> find_kept_answer(SqlReader& reader, const Claim& claim, Time now);  // claims.cpp
 
 }  // namespace restante

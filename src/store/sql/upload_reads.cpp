@@ -31,8 +31,9 @@ Result<UploadStatus> find_finished(SqlReader& reader, WorkspaceId workspace, Fil
   return std::move(*found);
 }
 
-// The condition of a group, and an upper bound of its size from the stored counts. The bound is the query's LIMIT, so
-// that the rows of a small or empty group are not searched for among many others.
+// The condition of a group, and an upper bound of its size from the stored counts: those of one workspace, or the
+// totals. The bound is the query's LIMIT, so that the rows of a small or empty group are not searched for among many
+// others.
 struct Group {
   std::string where;
   std::string bound;
@@ -79,7 +80,8 @@ std::string list_sql(const SqlDialect& dialect, const UploadFilter& filter) {
   return kSelectUploads + index_of(dialect, filter.group) + "WHERE " + group.where + " AND " + own +
          " AND expires_at < $3 AND " + order + " >= $4 AND (" + order + ", " + position + ") > ($4, $5) ORDER BY " +
          order + ", " + position + " LIMIT " + std::string(dialect.least) + "($6, (SELECT CAST(coalesce(sum(" +
-         group.bound + "), 0) AS bigint) FROM inbox_heads WHERE " + own + "))";
+         group.bound + "), 0) AS bigint) FROM " +
+         (filter.workspace ? "inbox_heads WHERE workspace_id = $2" : "upload_totals") + "))";
 }
 
 // Where a page begins, in the order of `time`.

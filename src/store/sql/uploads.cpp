@@ -87,44 +87,45 @@ Result<UploadChange> change_with_receipt(SqlTransaction& transaction, const Uplo
   return UploadChange{std::move(is), receipt};
 }
 
-Result<UploadChange> ack(SqlTransaction& transaction, WorkspaceId workspace, FileId id, Time now) {
+Result<UploadChange> ack(SqlTransaction& transaction, WorkspaceId workspace, FileId id, Moment moment) {
   const auto was = find_incoming(transaction, workspace, id);
   if (!was) return was.error();
   if (was->acked_at) return UploadChange{*was, std::nullopt};
-  if (now >= was->expires_at) return errors::upload_gone;
+  if (moment.expiry >= was->expires_at) return errors::upload_gone;
   Upload is = *was;
-  is.acked_at = now;
-  return change_with_receipt(transaction, *was, std::move(is), UploadState::acked, now);
+  is.acked_at = moment.now;
+  return change_with_receipt(transaction, *was, std::move(is), UploadState::acked, moment.now);
 }
 
 Result<UploadChange> fail(SqlTransaction& transaction, WorkspaceId workspace, FileId id, const std::string& reason,
-                          Time now) {
+                          Moment moment) {
   const auto was = find_incoming(transaction, workspace, id);
   if (!was) return was.error();
-  if (was->acked_at || now >= was->expires_at) return errors::upload_gone;
+  if (was->acked_at || moment.expiry >= was->expires_at) return errors::upload_gone;
   if (was->damage || already_failed_with(*was, reason)) return UploadChange{*was, std::nullopt};
   Upload is = *was;
-  is.failed_at = now;
+  is.failed_at = moment.now;
   is.reason = reason;
-  return change_with_receipt(transaction, *was, std::move(is), UploadState::failed, now);
+  return change_with_receipt(transaction, *was, std::move(is), UploadState::failed, moment.now);
 }
 
 Result<UploadChange> recall(SqlTransaction& transaction, WorkspaceId workspace, FileId id,
-                            std::optional<TokenId> recalled_by, Time now) {
+                            std::optional<TokenId> recalled_by, Moment moment) {
   const auto upload = find_own(transaction, workspace, id);
   if (!upload) return upload.error();
   if (recalled_by && upload->staged_by != recalled_by) return errors::upload_gone;
   if (upload->acked_at) return errors::upload_already_acked;
-  if (now >= upload->expires_at) return errors::upload_gone;
+  if (moment.expiry >= upload->expires_at) return errors::upload_gone;
   const Head* head = transaction.head(workspace);
   if (!head) return errors::upload_gone;
-  const Time at = SqlTransaction::next_time(*head, now);
+  const Time at = SqlTransaction::next_time(*head, moment.now);
   transaction.tallies(workspace).take(*upload);
   transaction.touch(workspace, at);
-  transaction.remove(std::span(&*upload, 1), UploadState::recalled, now);
+  transaction.remove(std::span(&*upload, 1), UploadState::recalled, moment.now);
   std::optional<Appended> receipt;
   if (upload->direction == UploadDirection::in) {
-    receipt = transaction.append(workspace, at, InboxRowId::make(now), receipt_of(*upload, UploadState::recalled));
+    receipt =
+        transaction.append(workspace, at, InboxRowId::make(moment.now), receipt_of(*upload, UploadState::recalled));
   }
   return UploadChange{*upload, receipt};
 }
@@ -140,25 +141,27 @@ Result<void> fetch(SqlTransaction& transaction, WorkspaceId workspace, FileId id
   return {};
 }
 
+using FileOwner = std::pair<FileId, WorkspaceId>;
+
+// The upload itself, and all that share its blob.
+std::vector<FileOwner> rows_of_blob(SqlTransaction& transaction, const Upload& upload) {
+  if (upload.in_row()) return {{upload.id, upload.workspace_id}};
+  return transaction.select([](const SqlRow& row) { return FileOwner(row.id<FileId>(0), row.id<WorkspaceId>(1)); },
+                            "SELECT file_id, workspace_id FROM pending_uploads WHERE blob_key = $1 ORDER BY file_id",
+                            upload.blob_key);
+}
+
 // The upload's row and all rows that share its blob and are not marked as damaged yet. The owners are known only now:
-// their heads are locked, then the rows are read again.
+// their heads are locked, then the rows are listed and read again. A copy of another workspace that was committed in
+// between must not stay unmarked.
 std::vector<Upload> lock_rows_of_blob(SqlTransaction& transaction, const Upload& upload) {
-  std::vector<FileId> ids{upload.id};
   std::set<WorkspaceId> owners{upload.workspace_id};
-  if (!upload.in_row()) {
-    ids.clear();
-    transaction.each(
-        [&](const SqlRow& row) {
-          ids.push_back(row.id<FileId>(0));
-          owners.insert(row.id<WorkspaceId>(1));
-          return true;
-        },
-        "SELECT file_id, workspace_id FROM pending_uploads WHERE blob_key = $1 ORDER BY file_id", upload.blob_key);
-  }
+  for (const auto& [id, owner] : rows_of_blob(transaction, upload)) owners.insert(owner);
   transaction.lock({owners.begin(), owners.end()});
   transaction.forget_uploads();
   std::vector<Upload> rows;
-  for (const auto& id : ids) {
+  for (const auto& [id, owner] : rows_of_blob(transaction, upload)) {
+    if (!owners.contains(owner)) throw Conflict("a file was copied to another workspace before its blob was locked");
     const Upload* row = transaction.upload(id);
     if (row && !row->damage) rows.push_back(*row);
   }
@@ -217,27 +220,27 @@ Commit<Result<void>> SqlStore::mark_fetched(WorkspaceId workspace, FileId id, Ti
                [workspace, id, now](SqlTransaction& transaction) { return fetch(transaction, workspace, id, now); });
 }
 
-Commit<Result<UploadChange>> SqlStore::ack_upload(WorkspaceId workspace, FileId id, Time now) {
+Commit<Result<UploadChange>> SqlStore::ack_upload(WorkspaceId workspace, FileId id, Moment at) {
   if (!uploads_ready()) return Commit<Result<UploadChange>>::ready(errors::upload_gone);
   return write(hints_of(workspace, id), sizeof id,
-               [workspace, id, now](SqlTransaction& transaction) { return ack(transaction, workspace, id, now); });
+               [workspace, id, at](SqlTransaction& transaction) { return ack(transaction, workspace, id, at); });
 }
 
-Commit<Result<UploadChange>> SqlStore::fail_upload(WorkspaceId workspace, FileId id, std::string reason, Time now) {
+Commit<Result<UploadChange>> SqlStore::fail_upload(WorkspaceId workspace, FileId id, std::string reason, Moment at) {
   if (!uploads_ready()) return Commit<Result<UploadChange>>::ready(errors::upload_gone);
   reason.resize(cut_utf8(reason, kMaxReasonBytes).size());
   const std::size_t bytes = sizeof id + reason.size();
   return write(hints_of(workspace, id), bytes,
-               [workspace, id, reason = std::move(reason), now](SqlTransaction& transaction) {
-                 return fail(transaction, workspace, id, reason, now);
+               [workspace, id, reason = std::move(reason), at](SqlTransaction& transaction) {
+                 return fail(transaction, workspace, id, reason, at);
                });
 }
 
 Commit<Result<UploadChange>> SqlStore::recall_upload(WorkspaceId workspace, FileId id,
-                                                     std::optional<TokenId> recalled_by, Time now) {
+                                                     std::optional<TokenId> recalled_by, Moment at) {
   if (!uploads_ready()) return Commit<Result<UploadChange>>::ready(errors::upload_gone);
-  return write(hints_of(workspace, id), sizeof id, [workspace, id, recalled_by, now](SqlTransaction& transaction) {
-    return recall(transaction, workspace, id, recalled_by, now);
+  return write(hints_of(workspace, id), sizeof id, [workspace, id, recalled_by, at](SqlTransaction& transaction) {
+    return recall(transaction, workspace, id, recalled_by, at);
   });
 }
 

@@ -1,11 +1,11 @@
 #include "store/workspaces.h"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "model/workspace_rules.h"
 #include "store/row_columns.h"
 #include "store/sql/store.h"
-#include "store/sql/tokens.h"
 
 namespace restante {
 namespace {
@@ -15,7 +15,24 @@ constexpr std::int64_t kParents = 0x5245'5354'0000'0001;
 
 const std::string kSelect = "SELECT " + kWorkspaceColumns + " FROM workspaces ";
 const std::string kFind = kSelect + "WHERE id = $1";
-const std::string kList = kSelect + "WHERE status <> 'removed' ORDER BY created_at, id";
+// Where a page begins. Parameters: time and id.
+const std::string kAfter = "created_at >= $1 AND (created_at, id) > ($1, $2) ";
+const std::string kPage = "AND status <> 'removed' ORDER BY created_at, id LIMIT $3";
+const std::string kList = kSelect + "WHERE " + kAfter + kPage;
+// Its ancestors and descendants; then, by their index, those with the same parent. Further parameters: the workspace,
+// its parent, how many hops. SQLite does not change the order of a CROSS JOIN: it would go through all workspaces.
+const std::string kLineage =
+    "WITH RECURSIVE above (id, hops) AS (SELECT w.parent_id, 1 FROM workspaces w WHERE w.id = $4 UNION ALL SELECT "
+    "w.parent_id, a.hops + 1 FROM above a JOIN workspaces w ON w.id = a.id WHERE a.hops < $6), below (id, hops) AS "
+    "(SELECT w.id, 1 FROM workspaces w WHERE w.parent_id = $4 UNION ALL SELECT w.id, b.hops + 1 FROM below b JOIN "
+    "workspaces w ON w.parent_id = b.id WHERE b.hops < $6), lineage (relative) AS (SELECT id FROM above UNION ALL "
+    "SELECT id FROM below) SELECT * FROM (SELECT " +
+    kWorkspaceColumns + " FROM lineage CROSS JOIN workspaces WHERE id = relative AND " + kAfter + kPage +
+    ") AS family UNION ALL SELECT * FROM (" + kSelect;
+const std::string kSiblings = "WHERE parent_id = $5 AND id <> $4 AND ";
+const std::string kRoots = "WHERE parent_id IS NULL AND $5 IS NULL AND id <> $4 AND ";
+const std::string kNoSiblings = "WHERE $5 IS NULL AND $4 IS NULL AND ";
+const std::string kLastOfRelatives = ") AS siblings ORDER BY created_at, id LIMIT $3";
 constexpr std::string_view kFindUnseen =
     "SELECT id, status FROM workspaces WHERE status IN ('online', 'degraded') AND (last_heartbeat_at IS NULL OR "
     "last_heartbeat_at < $1) AND (last_poll_at IS NULL OR last_poll_at < $1) ORDER BY id";
@@ -25,6 +42,21 @@ Result<Workspace> find(SqlReader& reader, WorkspaceId id) {
   if (!found) return errors::workspace_not_found;
   return std::move(*found);
 }
+
+// The first page begins at the earliest time; after an unknown workspace there is nothing.
+struct Start {
+  Time time = Time::min();
+  WorkspaceId id{};
+};
+
+Start start_of(SqlReader& reader, const WorkspacePage& page) {
+  if (!page.after) return {};
+  const auto created = reader.find([](const SqlRow& row) { return row.time(0); },
+                                   "SELECT created_at FROM workspaces WHERE id = $1", *page.after);
+  return {created.value_or(Time::max()), *page.after};
+}
+
+std::int64_t limit_of(const WorkspacePage& page) { return page.limit ? std::max(*page.limit, 0) : INT64_MAX; }
 
 Result<Workspace> find_living(SqlReader& reader, WorkspaceId id) {
   auto workspace = find(reader, id);
@@ -66,6 +98,10 @@ Result<Workspace> find_or_create(SqlTransaction& transaction, const CheckedRegis
   NewWorkspace wanted;
   wanted.id = registration.id;
   wanted.name = *registration.create_as;
+  const auto delivery = delivery_after(registration, nullptr);
+  if (!delivery) return delivery.error();
+  wanted.delivery_mode = delivery->mode;
+  wanted.url = delivery->url;
   return create(transaction, made_of(wanted, now));
 }
 
@@ -93,15 +129,45 @@ void update(SqlTransaction& transaction, const Workspace& workspace) {
   transaction.announce_changed(workspace.id);
 }
 
+std::string find_secret(SqlReader& reader, WorkspaceId id) {
+  return reader
+      .find([](const SqlRow& row) { return row.text(0); }, "SELECT sealed FROM inbound_secrets WHERE workspace_id = $1",
+            id)
+      .value_or("");
+}
+
+void store_secret(SqlTransaction& transaction, WorkspaceId id, const std::string& sealed, Time now) {
+  // The column is text in SQLite and bytea in PostgreSQL; bytes || '' is what each of them stores.
+  transaction.run(
+      "INSERT INTO inbound_secrets (workspace_id, sealed, updated_at) VALUES ($1, $2 || '', $3) ON CONFLICT "
+      "(workspace_id) DO UPDATE SET sealed = excluded.sealed, updated_at = excluded.updated_at",
+      id, Bytes{sealed}, now);
+}
+
+// The secret that is stored after this.
+std::string ensure_secret(SqlTransaction& transaction, WorkspaceId id, const std::optional<NewInboundSecret>& made,
+                          Time now) {
+  std::string stored = find_secret(transaction, id);
+  if (!made || stored != made->replaces) return stored;
+  store_secret(transaction, id, made->sealed, now);
+  return made->sealed;
+}
+
 Result<RegisteredWorkspace> apply_registration(SqlTransaction& transaction, const CheckedRegistration& registration,
                                                Time now) {
   auto workspace = find_or_create(transaction, registration, now);
   if (!workspace) return workspace.error();
+  auto delivery = delivery_after(registration, &*workspace);
+  if (!delivery) return delivery.error();
   auto token = give_token(transaction, registration, now);
   if (!token) return token.error();
-  take_over(*workspace, registration, now);
+  take_over(*workspace, registration, std::move(*delivery), now);
   update(transaction, *workspace);
-  return RegisteredWorkspace{std::move(*workspace), std::move(*token)};
+  std::string secret;
+  if (workspace->delivery_mode == DeliveryMode::push) {
+    secret = ensure_secret(transaction, workspace->id, registration.inbound_secret, now);
+  }
+  return RegisteredWorkspace{std::move(*workspace), std::move(*token), std::move(secret)};
 }
 
 Result<Workspace> apply_patch(SqlTransaction& transaction, WorkspaceId id, const WorkspacePatch& patch, Time now) {
@@ -163,8 +229,23 @@ Result<DeliveryMode> SqlStore::find_delivery(WorkspaceId id) {
   });
 }
 
-std::vector<Workspace> SqlStore::list_workspaces() {
-  return read([](SqlReader& reader) { return reader.select(workspace_of, kList); });
+std::vector<Workspace> SqlStore::list_workspaces(const WorkspacePage& page) {
+  return read([&](SqlReader& reader) {
+    const Start start = start_of(reader, page);
+    return reader.select(workspace_of, kList, start.time, start.id, limit_of(page));
+  });
+}
+
+std::vector<Workspace> SqlStore::list_relatives(WorkspaceId id, bool roots, const WorkspacePage& page) {
+  return read([&](SqlReader& reader) -> std::vector<Workspace> {
+    const auto self = find(reader, id);
+    if (!self) return {};
+    const std::string& siblings = self->parent_id ? kSiblings : roots ? kRoots : kNoSiblings;
+    const std::string sql = kLineage + siblings + kAfter + kPage + kLastOfRelatives;
+    const Start start = start_of(reader, page);
+    return reader.select(workspace_of, sql, start.time, start.id, limit_of(page), id, self->parent_id,
+                         static_cast<std::int64_t>(kMostAncestors));
+  });
 }
 
 Commit<Result<RegisteredWorkspace>> SqlStore::register_agent(const CheckedRegistration& registration, Time now) {
@@ -202,20 +283,26 @@ Commit<Result<Workspace>> SqlStore::patch_workspace(WorkspaceId id, const Worksp
 }
 
 Commit<Result<std::vector<TokenId>>> SqlStore::remove_workspace(WorkspaceId id, Time now) {
-  return write(hints_for(id), sizeof id, [id, now](SqlTransaction& transaction) -> Result<std::vector<TokenId>> {
-    const auto head = transaction.find_living_head(id);
-    if (!head) return head.error();
-    auto tokens = transaction.change_rows(
-        [](const SqlRow& row) { return row.id<TokenId>(0); },
-        "UPDATE tokens SET revoked_at = $1 WHERE workspace_id = $2 AND revoked_at IS NULL RETURNING id", now, id);
-    for (const TokenId& token : tokens) transaction.announce_revoked(token);
-    transaction.remove_head(id);
-    transaction.run("UPDATE workspaces SET status = 'removed', updated_at = $1 WHERE id = $2", now, id);
-    return tokens;
-  });
+  return write(hints_for(id), sizeof id,
+               [id, now, silences = uploads_ready()](SqlTransaction& transaction) -> Result<std::vector<TokenId>> {
+                 const auto head = transaction.find_living_head(id);
+                 if (!head) return head.error();
+                 auto tokens = transaction.change_rows(
+                     [](const SqlRow& row) { return row.id<TokenId>(0); },
+                     "UPDATE tokens SET revoked_at = $1 WHERE workspace_id = $2 AND revoked_at IS NULL RETURNING id",
+                     now, id);
+                 for (const TokenId& token : tokens) transaction.announce_revoked(token);
+                 transaction.remove_head(id);
+                 transaction.run("UPDATE workspaces SET status = 'removed', updated_at = $1 WHERE id = $2", now, id);
+                 if (silences) transaction.run("DELETE FROM silences WHERE workspace_id = $1", id);
+                 return tokens;
+               });
 }
 
 Commit<Result<std::vector<StatusChange>>> SqlStore::set_unseen_agents_offline(Time unseen_since, Time now) {
+  // Looks at all workspaces. A writer has other work, and mostly there is nothing to write.
+  const bool unseen = read([&](SqlReader& reader) { return reader.has_row(kFindUnseen, unseen_since); });
+  if (!unseen) return Commit<Result<std::vector<StatusChange>>>::ready(std::vector<StatusChange>());
   return write(maintenance_hints(), sizeof now,
                [unseen_since, now](SqlTransaction& transaction) -> Result<std::vector<StatusChange>> {
                  return set_offline(transaction, unseen_since, now);
@@ -233,13 +320,68 @@ std::vector<WorkspaceId> SqlStore::ancestors(WorkspaceId id) {
   });
 }
 
-std::string SqlStore::find_inbound_secret(WorkspaceId id) {
-  return read([&](SqlReader& reader) {
-    return reader
-        .find([](const SqlRow& row) { return row.text(0); },
-              "SELECT sealed FROM inbound_secrets WHERE workspace_id = $1", id)
-        .value_or("");
+bool SqlStore::is_reported_silent(WorkspaceId id) {
+  if (!uploads_ready()) return false;
+  return read([&](SqlReader& reader) { return reader.has_row("SELECT 1 FROM silences WHERE workspace_id = $1", id); });
+}
+
+std::int64_t SqlStore::count_silent_agents() {
+  if (!uploads_ready()) return 0;
+  return read([](SqlReader& reader) {
+    return reader.find([](const SqlRow& row) { return row.integer(0); }, "SELECT count(*) FROM silences").value();
   });
+}
+
+std::vector<QuietAgent> SqlStore::list_quiet_agents(Time polled_before) {
+  if (!uploads_ready()) return {};
+  const auto agent_of = [](const SqlRow& row) {
+    QuietAgent agent{row.id<WorkspaceId>(0), row.time(1)};
+    if (const auto gap = row.optional_integer(2)) agent.usual_gap = std::chrono::microseconds(*gap);
+    return agent;
+  };
+  return read([&](SqlReader& reader) {
+    return reader.select(agent_of,
+                         "SELECT w.id, w.last_poll_at, w.usual_poll_gap FROM workspaces w WHERE w.last_poll_at < $1 "
+                         "AND w.delivery_mode = 'poll' AND w.status <> 'removed' AND NOT EXISTS (SELECT 1 FROM "
+                         "silences s WHERE s.workspace_id = w.id)",
+                         polled_before);
+  });
+}
+
+Commit<Result<std::vector<WorkspaceId>>> SqlStore::record_silences(std::vector<QuietAgent> agents, Time now) {
+  if (agents.empty() || !uploads_ready()) {
+    return Commit<Result<std::vector<WorkspaceId>>>::ready(std::vector<WorkspaceId>());
+  }
+  WriteHints hints = maintenance_hints();
+  // The lock of the head comes before that of any other row of a workspace.
+  for (const QuietAgent& agent : agents) hints.heads.push_back(agent.id);
+  const std::size_t bytes = agents.size() * sizeof agents.front();
+  return write(std::move(hints), bytes,
+               [agents = std::move(agents), now](SqlTransaction& transaction) -> Result<std::vector<WorkspaceId>> {
+                 std::vector<WorkspaceId> silent;
+                 for (const QuietAgent& agent : agents) {
+                   const auto made = transaction.change(
+                       "INSERT INTO silences (workspace_id, since) SELECT id, $2 FROM workspaces WHERE id = $1 AND "
+                       "delivery_mode = 'poll' AND status <> 'removed' AND last_poll_at <= $3 ON CONFLICT DO NOTHING",
+                       agent.id, now, agent.last_poll_at);
+                   if (made > 0) silent.push_back(agent.id);
+                 }
+                 return silent;
+               });
+}
+
+std::string SqlStore::find_inbound_secret(WorkspaceId id) {
+  return read([&](SqlReader& reader) { return find_secret(reader, id); });
+}
+
+Commit<Result<std::string>> SqlStore::ensure_inbound_secret(WorkspaceId id, NewInboundSecret secret, Time now) {
+  const std::size_t bytes = secret.sealed.size() + secret.replaces.size();
+  return write(hints_for(id), bytes,
+               [id, secret = std::move(secret), now](SqlTransaction& transaction) -> Result<std::string> {
+                 const auto head = transaction.find_living_head(id);
+                 if (!head) return head.error();
+                 return ensure_secret(transaction, id, secret, now);
+               });
 }
 
 Commit<Result<void>> SqlStore::set_inbound_secret(WorkspaceId id, std::string sealed, Time now) {
@@ -248,11 +390,7 @@ Commit<Result<void>> SqlStore::set_inbound_secret(WorkspaceId id, std::string se
                [id, sealed = std::move(sealed), now](SqlTransaction& transaction) -> Result<void> {
                  const auto head = transaction.find_living_head(id);
                  if (!head) return head.error();
-                 // The column is text in SQLite and bytea in PostgreSQL; bytes || '' is what each of them stores.
-                 transaction.run(
-                     "INSERT INTO inbound_secrets (workspace_id, sealed, updated_at) VALUES ($1, $2 || '', $3) ON "
-                     "CONFLICT (workspace_id) DO UPDATE SET sealed = excluded.sealed, updated_at = excluded.updated_at",
-                     id, Bytes{sealed}, now);
+                 store_secret(transaction, id, sealed, now);
                  return {};
                });
 }
