@@ -7,13 +7,30 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <memory>
 
 #include "base/blocking_scope.h"
 #include "base/text.h"
+#include "store/blob_key.h"
 
 namespace restante::dir {
+namespace {
+
+constexpr std::size_t kLongestMark = 4096;
+
+void give_name(BlobDirectory& directory, const std::string& temporary, Blobs::MarkMode how) {
+  const bool replace = how == Blobs::MarkMode::anyway;
+  const int code = replace ? renameat(directory.fd(), temporary.c_str(), directory.fd(), kMarkName)
+                           : linkat(directory.fd(), temporary.c_str(), directory.fd(), kMarkName, 0);
+  const int why = errno;
+  if (code != 0 || !replace) unlinkat(directory.fd(), temporary.c_str(), 0);
+  errno = why;
+  if (code != 0 && (replace || why != EEXIST)) directory.fail("mark the directory of blobs");
+}
+
+}  // namespace
 
 BlobDirectory::BlobDirectory(const std::filesystem::path& directory) : path_(directory) {
   if (mkdir(path_.c_str(), 0700) != 0 && errno != EEXIST) fail("make the directory of blobs");
@@ -53,7 +70,7 @@ std::vector<std::string> BlobDirectory::names_in(const std::string& subdirectory
   };
   while (const dirent* entry = next()) {
     const std::string_view name = entry->d_name;
-    if (name != "." && name != "..") names.emplace_back(name);
+    if (entry->d_type != DT_DIR && name != "." && name != "..") names.emplace_back(name);
   }
   if (errno != 0) fail("read a directory of blobs");
   return names;
@@ -109,6 +126,32 @@ void BlobDirectory::sync_names(const char* subdirectory) {
   failed_ = true;
   errno = why;
   fail("sync a directory of blobs");
+}
+
+std::optional<std::string> read_mark(BlobDirectory& directory) {
+  directory.require_same_directory();
+  const Fd file(openat(directory.fd(), kMarkName, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!file && errno == ENOENT) return std::nullopt;
+  if (!file) directory.fail("open the mark of the directory of blobs");
+  std::array<char, kLongestMark> text;
+  const ssize_t got = pread(file.get(), text.data(), text.size(), 0);
+  if (got < 0) directory.fail("read the mark of the directory of blobs");
+  return std::string(text.data(), static_cast<std::size_t>(got));
+}
+
+void write_mark(BlobDirectory& directory, const std::string& text, Blobs::MarkMode how, const Clock& clock) {
+  directory.require_healthy();
+  directory.require_same_directory();
+  const std::string temporary = "tmp/" + new_blob_key(clock.now());
+  {
+    const Fd file(
+        openat(directory.fd(), temporary.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!file) directory.fail("mark the directory of blobs");
+    directory.write_all(file.get(), text, 0);
+    directory.sync_data(file.get());
+  }
+  give_name(directory, temporary, how);
+  directory.sync_names(".");
 }
 
 }  // namespace restante::dir

@@ -13,7 +13,6 @@
 #include "store/blob_key.h"
 #include "store/dir/blob_directory.h"
 #include "store/dir/file_writer.h"
-#include "store/dir/mark.h"
 
 namespace restante::dir {
 namespace {
@@ -67,8 +66,10 @@ class DirBlobs final : public Blobs {
 
   std::shared_ptr<OpenBlob> open(std::string_view key) override {
     if (!is_blob_key(key)) return nullptr;
-    Fd file(openat(directory_.fd(), file_of(key).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-    if (!file && errno == ENOENT) {
+    Fd file(openat(directory_.fd(), file_of(key).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
+    // A symbolic link and a socket cannot be opened; what else is no regular file was not written here either.
+    const bool none = file ? !is_regular_file(file.get()) : errno == ENOENT || errno == ELOOP || errno == ENXIO;
+    if (none) {
       directory_.require_same_directory();
       return nullptr;
     }
@@ -79,7 +80,9 @@ class DirBlobs final : public Blobs {
   // Not synced: after a power cut the file may exist again, as an orphan that the sweep deletes.
   void drop(std::string_view key) override {
     if (!is_blob_key(key)) return;
-    if (unlinkat(directory_.fd(), file_of(key).c_str(), 0) != 0 && errno != ENOENT) directory_.fail("drop a blob");
+    // A directory in place of a blob is left alone: what is in it is not ours.
+    if (unlinkat(directory_.fd(), file_of(key).c_str(), 0) != 0 && errno != ENOENT && errno != EISDIR)
+      directory_.fail("drop a blob");
   }
 
   // One step is one subdirectory, 1/256 of all files.

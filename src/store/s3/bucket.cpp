@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/crypto.h"
 #include "base/error.h"
-#include "base/md5.h"
 #include "base/text.h"
 #include "store/s3/explain.h"
 

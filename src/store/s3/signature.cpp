@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "base/hmac.h"
+#include "base/crypto.h"
 #include "base/text.h"
 
 namespace restante::s3 {

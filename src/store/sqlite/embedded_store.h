@@ -2,12 +2,14 @@
 // it can on the caller's thread and submits the rest to the writer. Thread-safe, as Store promises.
 #pragma once
 #include <filesystem>
+#include <optional>
 
 #include "store/sql/store.h"
 #include "store/sqlite/blobs/chunks.h"
 #include "store/sqlite/database/readers.h"
+#include "store/sqlite/database/soundness_check.h"
 #include "store/sqlite/database/writer.h"
-#include "store/sqlite/schema/data_lock.h"
+#include "store/sqlite/schema/opening.h"
 #include "store/sqlite/store.h"
 #include "store/token_cache.h"
 
@@ -19,6 +21,7 @@ class EmbeddedStore final : public SqlStore {
 
   void check() override;
   StoreFacts describe() override;
+  std::vector<WriterProgress> writers() override { return {writer_.queue().progress()}; }
 
   Commit<Result<void>> record_polls(std::span<const PollRecord> polls) override;
 
@@ -55,6 +58,7 @@ class EmbeddedStore final : public SqlStore {
   bool tokens_changed_ = false;  // used by the writer's thread only
   Writer writer_;
   EmbeddedChunks chunks_{readers_, writer_};
+  std::optional<SoundnessCheck> soundness_check_;
 };
 
 }  // namespace restante::sqlite

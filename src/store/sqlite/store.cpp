@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "store/sql/trial_write.h"
 #include "store/sqlite/embedded_store.h"
 #include "store/sqlite/schema/migrations.h"
 #include "store/sqlite/schema/opening.h"
@@ -42,13 +43,17 @@ EmbeddedStore::EmbeddedStore(const fs::path& file, const Options& options)
               std::make_unique<Database>(file.string(), Database::Mode::read_write, health_), health_, Writer::Limits{},
               options.metrics, [this] {
                 if (std::exchange(tokens_changed_, false)) token_cache_.clear();
-              }) {}
+              }) {
+  if (fs::file_size(file) <= options.checked_at_open) return;
+  soundness_check_.emplace(std::make_unique<Database>(file.string(), Database::Mode::read_only, health_), health_);
+}
 
 void EmbeddedStore::check() {
   health_.require();
   auto reader = readers_.take();
   if (reader->has_moved()) throw Unavailable("the database file was moved, replaced or deleted");
   if (const auto missing = Migrations(*reader).missing()) throw Unavailable(not_applied(*missing));
+  require_written(begin_trial_write(writer_.queue(), 1));
 }
 
 StoreFacts EmbeddedStore::describe() {
@@ -66,6 +71,7 @@ int migrate_up(const fs::path& file, Time now) {
   Health health;
   Options options;
   options.migrate = false;
+  options.checked_at_open = UINTMAX_MAX;
   const auto database = open_checked(file, options, health);
   return refusing(file, [&] { return Migrations(*database).up(now); });
 }
@@ -76,6 +82,7 @@ bool migrate_down(const fs::path& file) {
   Options options;
   options.migrate = false;
   options.may_create = false;
+  options.checked_at_open = UINTMAX_MAX;
   const auto database = open_checked(file, options, health);
   return refusing(file, [&] { return Migrations(*database).down(); });
 }

@@ -3,6 +3,7 @@
 // OpenRefused with a sentence for the operator when the data is in use, damaged, not Restante's, missing, too new or,
 // without migrating, too old.
 #pragma once
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "store/migration.h"
+#include "store/move_database.h"
 #include "store/store.h"
 
 namespace restante::sqlite {
@@ -22,6 +24,9 @@ struct Options {
   // Off: a missing file is refused. Turn it off when the data directory was used before, so that a lost database is
   // never replaced by an empty one.
   bool may_create = true;
+  // A larger file is checked for damage after open(), so that a server with much data is ready at once; damage that is
+  // found then is thrown by check() and by every write.
+  std::uintmax_t checked_at_open = 64 << 20;
   std::size_t readers = 4;
   Metrics* metrics = nullptr;  // counts reads and commits; must outlive the store
 };
@@ -34,5 +39,11 @@ int migrate_up(const std::filesystem::path& file, Time now);
 bool migrate_down(const std::filesystem::path& file);
 // Reads only, so it works beside a running server.
 std::vector<MigrationStatus> migration_status(const std::filesystem::path& file);
+
+// The file as a MoveDatabase. Holds the data directory's lock until it is destroyed, so that no server uses the file.
+// Throws OpenRefused when the file is in use, missing (as a source), damaged, not Restante's, or has another schema
+// than this binary. `now` is the date of migrations that are applied.
+std::unique_ptr<MoveDatabase> open_move_database(const std::filesystem::path& file, MoveUse use,
+                                                 Time now);  // schema/move_database.cpp
 
 }  // namespace restante::sqlite

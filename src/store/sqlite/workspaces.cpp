@@ -5,7 +5,7 @@ namespace restante::sqlite {
 namespace {
 
 // Polls are written late and in any order, so an older poll or cursor must not replace a newer one.
-void record_poll(Database& database, const PollRecord& poll) {
+void record_poll(Database& database, const PollRecord& poll, bool silences) {
   std::optional<std::int64_t> gap;
   if (poll.usual_gap) gap = poll.usual_gap->count();
   database.run(
@@ -13,6 +13,7 @@ void record_poll(Database& database, const PollRecord& poll) {
       "usual_poll_gap), status = CASE status WHEN 'degraded' THEN status ELSE 'online' END "
       "WHERE id = $3 AND status <> 'removed'",
       poll.at, gap, poll.id);
+  if (silences) database.run("DELETE FROM silences WHERE workspace_id = $1", poll.id);
   if (poll.acked_seq == 0 && !poll.acked_id) return;
   database.run(
       "UPDATE inbox_heads SET acked_seq = max(acked_seq, min(last_seq, $1), coalesce("
@@ -26,10 +27,11 @@ Commit<Result<void>> EmbeddedStore::record_polls(std::span<const PollRecord> pol
   if (polls.empty()) return Commit<Result<void>>::ready({});
   std::vector<PollRecord> copy(polls.begin(), polls.end());
   const std::size_t bytes = copy.size() * sizeof copy.front();
-  return writer_.submit(bytes, [polls = std::move(copy)](Database& database) -> Result<void> {
-    for (const PollRecord& poll : polls) record_poll(database, poll);
-    return {};
-  });
+  return writer_.submit(bytes,
+                        [polls = std::move(copy), silences = uploads_ready_](Database& database) -> Result<void> {
+                          for (const PollRecord& poll : polls) record_poll(database, poll, silences);
+                          return {};
+                        });
 }
 
 Commit<Result<void>> EmbeddedStore::record_token_uses(std::span<const std::pair<TokenId, Time>> uses) {

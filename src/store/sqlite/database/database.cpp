@@ -10,8 +10,6 @@
 #include <memory>
 #include <new>
 
-#include "store/sqlite/database/log_file.h"
-
 namespace restante::sqlite {
 namespace {
 
@@ -218,8 +216,11 @@ void Database::raise(int code) {
       throw StorageFull(what);
     case SQLITE_IOERR:
       if (code == SQLITE_IOERR_NOMEM) throw std::bad_alloc();
-      // SQLite detects ENOSPC at a write only; with quotas and the shared index it reports an I/O error. A failed sync
-      // is a failure with any errno.
+      // The frames of this transaction may reach the disk or not. No later one relies on them: it writes the same
+      // part of the log again.
+      if (code == SQLITE_IOERR_FSYNC && log_sync_found_no_room()) throw OutcomeUnknown(what);
+      // SQLite detects ENOSPC at a write only; with quotas and the shared index it reports an I/O error. Any other
+      // failed sync is a failure with any errno.
       if ((system == ENOSPC || system == EDQUOT) && code != SQLITE_IOERR_FSYNC && code != SQLITE_IOERR_DIR_FSYNC) {
         throw StorageFull(what);
       }

@@ -1,7 +1,8 @@
 // Database: one SQLite connection and its prepared statements. SQL text is prepared once and kept; values are bound,
 // never pasted. A placeholder is $1 or ?; `FOR UPDATE` at the end of a text is ignored, because there is one writer.
 // Belongs to one thread at a time. Throws StorageFull when the disk is full, ConstraintFailed when a rule
-// of the schema was broken, and Unavailable for everything else; an I/O error or damage is recorded in Health first.
+// of the schema was broken, OutcomeUnknown when a sync of the log found no room, and Unavailable for everything else;
+// an I/O error or damage is recorded in Health first.
 #pragma once
 #include <sqlite3.h>
 
@@ -115,6 +116,8 @@ class Database final : public SqlReader {
   void execute(const std::string& script);
 
   bool in_transaction() const { return sqlite3_get_autocommit(handle_) == 0; }
+  // Ends the running statement, which throws. From any thread.
+  void interrupt() { sqlite3_interrupt(handle_); }
   // Rolls back the open transaction, if there is one.
   void rollback() noexcept;
   // The INTEGER PRIMARY KEY of the row that was inserted last.
@@ -151,5 +154,15 @@ class Database final : public SqlReader {
   bool* watched_changed_ = nullptr;
   std::unordered_map<std::string, sqlite3_stmt*, TextHash, std::equal_to<>> prepared_;
 };
+
+// A SQLite VFS that buffers writes to the write-ahead log; every Database uses it. SQLite writes each page of a
+// transaction with two small calls. This VFS collects them and writes them with one large call before the file is read
+// or synced. Nothing else changes: a commit is still answered after its sync, a failed write is reported by that sync,
+// and other files use SQLite's own functions. Returns its name, for opening databases. Registers it with SQLite on the
+// first call. Thread-safe.
+const char* gathering_vfs();  // log_file.cpp
+// Whether the last sync of a log on this thread failed because the disk, or the quota, is full. Some file systems find
+// that out only then. Answers once for each failed sync.
+bool log_sync_found_no_room();  // log_file.cpp
 
 }  // namespace restante::sqlite

@@ -1,6 +1,7 @@
 // Health: whether the database may still be used. After an I/O error or a damaged page it may not, until a restart: a
 // sync that failed must not be tried again on the same file, because the kernel may have dropped the pages that it
-// could not write. Thread-safe. require() throws Unavailable.
+// could not write. A sync of the log that found no room is not recorded here: what it could not write is written again.
+// Thread-safe. require() throws Unavailable.
 #pragma once
 #include <atomic>
 #include <string>

@@ -1,4 +1,4 @@
-#include "store/sqlite/database/log_file.h"
+#include "store/sqlite/database/database.h"
 
 #include <sqlite3.h>
 
@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <new>
 #include <string>
+#include <utility>
 
 namespace restante::sqlite {
 namespace {
@@ -44,6 +45,9 @@ struct LogFile {
     return code;
   }
 };
+
+// Of the last sync of a log on this thread.
+thread_local int last_sync_errno = 0;
 
 LogFile& log_file_of(sqlite3_file* file) { return *reinterpret_cast<LogFile*>(file); }
 
@@ -86,7 +90,13 @@ int truncate_log(sqlite3_file* file, sqlite3_int64 size) {
 }
 
 int sync_log(sqlite3_file* file, int flags) {
-  return flushed(file, [=](sqlite3_file* inner) { return inner->pMethods->xSync(inner, flags); });
+  last_sync_errno = 0;
+  return flushed(file, [=](sqlite3_file* inner) {
+    const int code = inner->pMethods->xSync(inner, flags);
+    // Now: SQLite reports the failure much later, when other calls have changed errno.
+    if (code != SQLITE_OK) inner->pMethods->xFileControl(inner, SQLITE_FCNTL_LAST_ERRNO, &last_sync_errno);
+    return code;
+  });
 }
 
 int size_log(sqlite3_file* file, sqlite3_int64* size) {
@@ -147,6 +157,12 @@ sqlite3_vfs make_vfs() {
 }
 
 }  // namespace
+
+bool log_sync_found_no_room() {
+  // Only for one failure: the next one may be of the database's own file.
+  const int error = std::exchange(last_sync_errno, 0);
+  return error == ENOSPC || error == EDQUOT;
+}
 
 const char* gathering_vfs() {
   static sqlite3_vfs vfs = make_vfs();

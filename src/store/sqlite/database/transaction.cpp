@@ -1,7 +1,7 @@
 #include "store/sqlite/database/transaction.h"
 
 #include "store/row_columns.h"
-#include "store/sql/claims.h"
+#include "store/sql/transaction.h"
 
 namespace restante::sqlite {
 namespace {

@@ -21,21 +21,45 @@ Writer::~Writer() {
 }
 
 void Writer::work() {
-  for (auto group = queue_.next_group(); !group.empty(); group = queue_.next_group()) {
-    perform(group);
-    checkpoint_if_due();
-  }
+  while (perform_next()) checkpoint_if_due();
+}
+
+// The jobs end with this call: what they hold must not stay until the next write.
+bool Writer::perform_next() {
+  auto group = queue_.next_group();
+  if (!group.empty()) perform(group);
+  return !group.empty();
 }
 
 void Writer::perform(Group group) {
   try {
     health_.require();
-    if (!run_together(group)) run_apart(group);
+    try {
+      run_group(group);
+    } catch (const StorageFull&) {
+      database_->rollback();
+      if (!make_room()) throw;
+      for (auto& job : group) job->failure = nullptr;
+      run_group(group);
+    }
   } catch (...) {
     database_->rollback();
     for (auto& job : group) job->failure = std::current_exception();
   }
   Queue::answer(group);
+}
+
+void Writer::run_group(Group group) {
+  if (!run_together(group)) run_apart(group);
+}
+
+// The log may hold the room that is missing: once its pages are in the database, it starts from the beginning.
+bool Writer::make_room() {
+  try {
+    return database_->checkpoint(Database::Checkpoint::passive) == 0;
+  } catch (const Unavailable&) {
+    return false;  // the group fails with what it met itself
+  }
 }
 
 void Writer::begin() {
@@ -48,8 +72,17 @@ void Writer::begin() {
 }
 
 void Writer::commit() {
-  database_->run("COMMIT");
-  if (committed_) committed_();
+  try {
+    database_->run("COMMIT");
+  } catch (const StorageFull&) {
+    throw;
+  } catch (const Unavailable& e) {
+    // The whole transaction may be in the log: then a restart finds it there.
+    if (!health_.ok()) throw OutcomeUnknown(e.what());
+    throw;
+  }
+  // The group is stored: nothing that follows may make it fail.
+  if (committed_) ObserverFailures::guard(committed_);
   if (metrics_) metrics_->store_commits.Increment();
 }
 

@@ -1,7 +1,9 @@
 // Writer: the only thread that writes. It groups waiting verbs into one transaction and answers all of them after its
 // COMMIT; no caller's thread waits (store/commit_queue.h). A verb that throws, or that returns an error after it has
 // changed something, is rolled back alone; the others of its group are not affected. A full disk fails the group with
-// StorageFull; an I/O error fails it and everything after it. The destructor commits what was accepted.
+// StorageFull, unless it succeeds once the log has been emptied; an I/O error fails it and everything after it. If that
+// comes with the COMMIT, the group fails with OutcomeUnknown; a sync of the log that found no room does the same, and
+// the next group is tried as usual. The destructor commits what was accepted.
 #pragma once
 #include <functional>
 #include <memory>
@@ -49,7 +51,12 @@ class Writer {
   using Group = Queue::Group;
 
   void work();
+  // False once the queue is closed and empty.
+  bool perform_next();
   void perform(Group group);
+  void run_group(Group group);
+  // Whether it is worth another attempt.
+  bool make_room();
   bool run_together(Group group);
   void run_apart(Group group);
   void run_in_savepoint(Job& job);

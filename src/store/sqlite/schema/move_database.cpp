@@ -1,10 +1,9 @@
-#include "store/sqlite/schema/move_database.h"
+#include "store/sqlite/store.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "store/sql/move_database.h"
-#include "store/sqlite/schema/data_lock.h"
 #include "store/sqlite/schema/migrations.h"
 #include "store/sqlite/schema/opening.h"
 
@@ -97,6 +96,7 @@ class SqliteMoveDatabase final : public SqlMoveDatabase<Database, Layout> {
     lock_ = std::make_unique<DataLock>(directory_of(file));
     Options options;
     options.migrate = false;
+    options.checked_at_open = UINTMAX_MAX;
     options.may_create = use == MoveUse::target;
     database_ = open_checked(file, options, health_, use == MoveUse::source ? HalfMoved::refused : HalfMoved::accepted);
     session_ = database_.get();
@@ -107,8 +107,8 @@ class SqliteMoveDatabase final : public SqlMoveDatabase<Database, Layout> {
   }
 
   std::vector<std::string> excluded_tables() override {
-    // Triggers fill delegation_counts as the rows are inserted.
-    return {"schema_migrations", kMoveMarker, "delegation_counts"};
+    // Triggers fill the counts as the rows are inserted.
+    return {"schema_migrations", kMoveMarker, "delegation_counts", "delegation_totals", "upload_totals"};
   }
   void each_row(const MoveTable& table, const std::function<void(MoveRow&&)>& visit) override {
     const Layout& layout = layouts().at(table.name);

@@ -1,6 +1,6 @@
-// Opens a database file: finds or creates it, checks that it is Restante's and not damaged, sets WAL mode, and migrates
-// it if that is requested. The caller must hold the directory's lock. Also the transaction of one who has opened it
-// alone. Throws OpenRefused with a sentence that names the file.
+// Opens a database file: finds or creates it, checks that it is Restante's and, if it is not too large, not damaged,
+// sets WAL mode, and migrates it if that is requested. The caller must hold the directory's lock, DataLock. Also the
+// transaction of one who has opened it alone. Throws OpenRefused with a sentence that names the file.
 #pragma once
 #include <fmt/format.h>
 
@@ -8,11 +8,22 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/fd.h"
 #include "store/migration.h"
 #include "store/sqlite/database/database.h"
 #include "store/sqlite/store.h"
 
 namespace restante::sqlite {
+
+// The lock on a data directory, for one process at a time. Held from construction to destruction; the kernel releases
+// it when the process dies. Throws OpenRefused that names the other process when the lock is taken.
+class DataLock {
+ public:
+  explicit DataLock(const std::filesystem::path& directory);
+
+ private:
+  Fd file_;
+};
 
 std::filesystem::path directory_of(const std::filesystem::path& file);
 
