@@ -21,6 +21,7 @@ class SharedStore final : public SqlStore {
 
   void check() override;
   StoreFacts describe() override;
+  std::vector<WriterProgress> writers() override;
 
   Result<DeliveryMode> find_delivery(WorkspaceId id) override;
   Commit<Result<void>> record_polls(std::span<const PollRecord> polls) override;
@@ -28,6 +29,7 @@ class SharedStore final : public SqlStore {
   Commit<Result<void>> record_token_uses(std::span<const std::pair<TokenId, Time>> uses) override;
 
   Result<std::vector<InboxRow>> read_inbox(WorkspaceId workspace, const InboxQuery& query) override;
+  Result<InboxStep> search_inbox(WorkspaceId workspace, const InboxQuery& query, int most) override;
 
   bool uploads_ready() const override { return uploads_ready_; }
   Commit<Result<void>> forget_dropped_blobs(std::vector<std::string> keys) override;
@@ -55,6 +57,7 @@ class SharedStore final : public SqlStore {
   // Read once: tables are only created while no server runs.
   const bool uploads_ready_;
   ReadCache read_cache_;
+  Primary primary_;
   // For lanes and the notification reader: when sessions are scarce, the pool closes one for them.
   ConnectionOptions prefer_writers(ConnectionOptions endpoint);
 

@@ -3,6 +3,7 @@
 #include "store/postgres/schema/migrations.h"
 #include "store/postgres/schema/opening.h"
 #include "store/postgres/shared_store.h"
+#include "store/sql/trial_write.h"
 
 namespace restante::postgres {
 namespace {
@@ -22,6 +23,9 @@ ConnectionOptions endpoint_of(const std::string& url, const Options& options) {
 
 WriteLane::Limits limits_of(const Options& options) {
   WriteLane::Limits limits;
+  // A server that was lost may take as long as a session: several hosts are tried one after the other, and one of them
+  // may be about to become the primary.
+  limits.patience = options.connect_timeout;
   // If the server comes back within this time, the outcome is found out; a client that has waited longer has given up.
   limits.settling = options.statement_timeout * 3;
   return limits;
@@ -57,17 +61,24 @@ bool prepare(const ConnectionOptions& endpoint, const Options& options) {
 SharedStore::SharedStore(const ConnectionOptions& endpoint, const Options& options)
     : instance_(Uuid::make(SystemClock().now())),
       uploads_ready_(prepare(endpoint, options)),
-      pool_(endpoint, options.readers, kPoolPatience, options.metrics),
-      notification_reader_(prefer_writers(endpoint), instance_, read_cache_, options.announcements, options.clock),
-      maintenance_lane_(prefer_writers(endpoint), instance_, limits_of(options), read_cache_, options.metrics),
+      // What was read on another server, permissions included, is neither used nor kept.
+      primary_([this] {
+        read_cache_.distrust();
+        read_cache_.forget_everything();
+      }),
+      pool_(endpoint, options.readers, kPoolPatience, primary_, options.metrics),
+      notification_reader_(prefer_writers(endpoint), instance_, read_cache_, primary_, options.announcements,
+                           options.clock),
+      maintenance_lane_(prefer_writers(endpoint), instance_, limits_of(options), read_cache_, primary_,
+                        options.metrics),
       chunks_(pool_) {
   for (std::size_t i = 0; i < options.lanes; ++i) {
     lanes_.push_back(std::make_unique<WriteLane>(prefer_writers(endpoint), instance_, limits_of(options), read_cache_,
-                                                 options.metrics));
+                                                 primary_, options.metrics));
   }
   for (std::size_t i = 0; i < options.chunk_lanes; ++i) {
     chunks_.add(std::make_unique<WriteLane>(prefer_writers(endpoint), instance_, limits_of(options), read_cache_,
-                                            options.metrics));
+                                            primary_, options.metrics));
   }
 }
 
@@ -85,6 +96,11 @@ void SharedStore::check() {
       throw Unavailable("the database can only be read");
     }
   });
+  // A lane has a session of its own, which may be on another server of the database than the readers'.
+  std::vector<Commit<Result<void>>> written;
+  for (const auto& lane : lanes_) written.push_back(begin_trial_write(lane->queue(), static_cast<int>(written.size())));
+  written.push_back(begin_trial_write(maintenance_lane_.queue(), static_cast<int>(written.size())));
+  for (auto& commit : written) require_written(commit);
 }
 
 StoreFacts SharedStore::describe() {
@@ -93,6 +109,13 @@ StoreFacts SharedStore::describe() {
     return StoreFacts{"PostgreSQL", connection.query("SELECT current_setting('server_version')").front().text(0),
                       newest.version, newest.name};
   });
+}
+
+std::vector<WriterProgress> SharedStore::writers() {
+  std::vector<WriterProgress> all{maintenance_lane_.queue().progress()};
+  for (const auto& lane : lanes_) all.push_back(lane->queue().progress());
+  chunks_.add_progress(all);
+  return all;
 }
 
 std::unique_ptr<Store> open(const std::string& url, const Options& options) {

@@ -12,6 +12,7 @@
 #include "base/shutdown_deadline.h"
 #include "store/announcements.h"
 #include "store/migration.h"
+#include "store/move_database.h"
 #include "store/store.h"
 
 namespace restante::postgres {
@@ -39,5 +40,11 @@ std::unique_ptr<Store> open(const std::string& url, const Options& options);
 int migrate_up(const std::string& url);
 bool migrate_down(const std::string& url);
 std::vector<MigrationStatus> migration_status(const std::string& url);
+
+// The database as a MoveDatabase. A source is read in one snapshot. Neither a source nor a target is opened while a
+// server of ours has sessions in it. Both are locked by an advisory lock, which needs a session that no other client
+// shares. Throws OpenRefused also when the database is in use, of another schema than this binary's, or a read-only
+// source.
+std::unique_ptr<MoveDatabase> open_move_database(const std::string& url, MoveUse use);  // schema/move_database.cpp
 
 }  // namespace restante::postgres

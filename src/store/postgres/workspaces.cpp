@@ -19,18 +19,21 @@ std::map<WorkspaceId, PollRecord> merged(std::span<const PollRecord> polls) {
 }
 
 // Records are written late and in any order, so an older poll or cursor must not undo a newer one.
-Result<void> record(Transaction& transaction, std::span<const PollRecord> polls) {
+Result<void> record(Transaction& transaction, std::span<const PollRecord> polls, bool silences) {
   Bulk signs(
       "UPDATE workspaces w SET last_poll_at = greatest(w.last_poll_at, u.at), usual_poll_gap = coalesce(u.gap, "
       "w.usual_poll_gap), status = CASE w.status WHEN 'degraded' THEN w.status ELSE 'online' END FROM unnest($1, $2, "
       "$3) AS u (id, at, gap) WHERE w.id = u.id AND w.status <> 'removed'",
       {Type::uuid, Type::timestamptz, Type::int8});
+  Array ids(Type::uuid);
   for (const auto& [id, poll] : merged(polls)) {
+    ids.add(id);
     std::optional<std::int64_t> gap;
     if (poll.usual_gap) gap = poll.usual_gap->count();
     signs.add(id, poll.at, gap);
   }
   signs.send(transaction.connection());
+  if (silences) transaction.run("DELETE FROM silences WHERE workspace_id = ANY($1)", ids);
   for (const PollRecord& poll : polls) {
     if (poll.acked_seq == 0 && !poll.acked_id) continue;
     transaction.run(
@@ -55,9 +58,10 @@ Commit<Result<void>> SharedStore::record_polls(std::span<const PollRecord> polls
   for (const PollRecord& poll : copy) hints.heads.push_back(poll.id);
   hints.alone = true;
   const std::size_t bytes = copy.size() * sizeof copy.front();
-  return maintenance_lane_.submit(std::move(hints), bytes, [polls = std::move(copy)](Transaction& transaction) {
-    return record(transaction, polls);
-  });
+  return maintenance_lane_.submit(std::move(hints), bytes,
+                                  [polls = std::move(copy), silences = uploads_ready_](Transaction& transaction) {
+                                    return record(transaction, polls, silences);
+                                  });
 }
 
 Commit<Result<void>> SharedStore::record_token_uses(std::span<const std::pair<TokenId, Time>> uses) {

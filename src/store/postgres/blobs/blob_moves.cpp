@@ -2,20 +2,32 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <set>
+
 #include "store/postgres/shared_store.h"
 
 namespace restante::postgres {
 namespace {
 
-// The heads of all workspaces that share the blobs are locked first, so that no verb works with keys that are about to
-// change.
-void lock_owners(Transaction& transaction, const Array& keys) {
+std::set<WorkspaceId> owners_of(Transaction& transaction, const Array& keys) {
   std::set<WorkspaceId> owners;
   for (const Row row : transaction.connection().query(
            "SELECT DISTINCT workspace_id FROM pending_uploads WHERE blob_key = ANY($1)", keys)) {
     owners.insert(row.id<WorkspaceId>(0));
   }
+  return owners;
+}
+
+// The heads of all workspaces that share the blobs are locked first, so that no verb works with keys that are about to
+// change. A copy may be committed between the list and the locks: a verb that copies the copy would keep a key that is
+// dropped here. Once the second list has no other owner, there is no such verb: it would need one of these heads.
+void lock_owners(Transaction& transaction, const Array& keys) {
+  const auto owners = owners_of(transaction, keys);
   transaction.lock({owners.begin(), owners.end()});
+  if (!std::ranges::includes(owners, owners_of(transaction, keys))) {
+    throw Conflict("a file was copied to another workspace before its blob could be locked");
+  }
 }
 
 // The keys that a change replaces; none for a change that matched no row.

@@ -20,6 +20,10 @@ class SharedChunks final : public SqlChunks<SharedChunks> {
   explicit SharedChunks(SessionPool& pool) : pool_(pool) {}
   // Call it at least once, before any other method.
   void add(std::unique_ptr<WriteLane> lane) { lanes_.push_back(std::move(lane)); }
+  // Appends that of its lanes.
+  void add_progress(std::vector<WriterProgress>& all) const {
+    for (const auto& lane : lanes_) all.push_back(lane->queue().progress());
+  }
 
   std::size_t read(std::string_view key, std::int64_t number, std::size_t at, std::span<char> into) override;
 

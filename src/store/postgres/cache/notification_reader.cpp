@@ -38,15 +38,17 @@ void discipline(Connection& connection, DisciplinedClock& clock) {
 }
 
 NotificationReader::NotificationReader(ConnectionOptions endpoint, Uuid instance, ReadCache& read_cache,
-                                       Announcements* announcements, DisciplinedClock* clock)
+                                       Primary& primary, Announcements* announcements, DisciplinedClock* clock)
     : endpoint_(std::move(endpoint)),
       instance_(instance),
       read_cache_(read_cache),
+      primary_(primary),
       announcements_(announcements),
       clock_(clock),
       wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  // Before any thread needs the time or waits for notifications.
-  connect();
+  // Before any thread needs the time or waits for notifications. The first session of this server waits for a move that
+  // has just ended; then no other can begin.
+  connect(kSessionPatience);
   require_notifications();
   if (announcements_) {
     announcements_->set_sender([this](const TransientEvent& event) { enqueue(event); });
@@ -74,16 +76,18 @@ void NotificationReader::enqueue(const TransientEvent& event) {
   if (fits) eventfd_write(wake_.get(), 1);
 }
 
-void NotificationReader::connect() {
+void NotificationReader::connect(Milliseconds patience) {
   connection_.reset();
   auto made = std::make_unique<Connection>(endpoint_);
   // Events sent by this session are stored nowhere: no COMMIT here has to be durable.
   made->send(
       "SELECT set_config('synchronous_commit', 'off', false), set_config('application_name', 'restante listener', "
       "false)");
-  lock_out_moves(*made);
+  lock_out_moves(*made, patience);
   const auto asked = std::chrono::steady_clock::now();
   made->query("LISTEN restante");
+  // Without writes there are no notifications, and another server may be the primary by now.
+  if (!primary_.add(*made)) throw Lost("PostgreSQL: the database can only be read");
   if (clock_) discipline(*made, *clock_);
   next_time_ = std::chrono::steady_clock::now() + kTimeInterval;
   next_interest_ = {};
@@ -91,7 +95,7 @@ void NotificationReader::connect() {
   receives_ = true;
   // Notifications may have been missed.
   read_cache_.forget_everything();
-  read_cache_.trust(asked + kTrust);
+  trust_since(asked, connection_->server().generation);
 }
 
 void NotificationReader::require_notifications() {
@@ -115,6 +119,7 @@ void NotificationReader::work() {
     } catch (const std::exception&) {
       receives_ = false;
       read_cache_.distrust();
+      primary_.doubt();
     }
     if (!stopping_) reconnect();
   }
@@ -124,12 +129,12 @@ void NotificationReader::reconnect() {
   auto next_report = std::chrono::steady_clock::now();
   for (auto pause = kFirstPause; !stopping_ && !receives_; pause = std::min(pause * 2, kLongestPause)) {
     // Reported repeatedly: a request that began to wait after the last report would wait in vain.
-    if (std::chrono::steady_clock::now() >= next_report) {
-      if (announcements_) announcements_->notify_subscriber([](auto& subscriber) { subscriber.disconnected(); });
-      next_report = std::chrono::steady_clock::now() + kReportInterval;
-    }
     try {
-      connect();
+      if (std::chrono::steady_clock::now() >= next_report) {
+        if (announcements_) announcements_->notify_subscriber([](auto& subscriber) { subscriber.disconnected(); });
+        next_report = std::chrono::steady_clock::now() + kReportInterval;
+      }
+      connect(Milliseconds(0));
       if (announcements_) announcements_->notify_subscriber([](auto& subscriber) { subscriber.reconnected(); });
     } catch (const std::exception&) {
       std::this_thread::sleep_for(pause);
@@ -148,7 +153,8 @@ void NotificationReader::read_notifications() {
       send_queued();
     }
     const auto now = std::chrono::steady_clock::now();
-    if (now >= next_time_ || (now >= next_trust_ && read_cache_.was_used())) confirm_connection();
+    const bool unsure = primary_.generation() != connection_->server().generation;
+    if (unsure || now >= next_time_ || (now >= next_trust_ && read_cache_.was_used())) confirm_connection();
   }
 }
 
@@ -166,15 +172,18 @@ void NotificationReader::apply_notifications(const std::vector<std::pair<std::st
 
 void NotificationReader::confirm_connection() {
   const auto asked = std::chrono::steady_clock::now();
-  if (clock_ && asked >= next_time_) {
-    discipline(*connection_, *clock_);
-  } else {
-    connection_->query("SELECT 1");
-  }
+  if (!primary_.ask(*connection_)) throw Lost("PostgreSQL: this session is not on the primary");
+  if (clock_ && asked >= next_time_) discipline(*connection_, *clock_);
   apply_notifications(connection_->notifications(Milliseconds(0), wake_.get()));
-  read_cache_.trust(asked + kTrust);
+  trust_since(asked, connection_->server().generation);
   if (asked >= next_time_) next_time_ = asked + kTimeInterval;
   next_trust_ = asked + kTick;
+}
+
+void NotificationReader::trust_since(std::chrono::steady_clock::time_point asked, std::uint64_t generation) {
+  read_cache_.trust(asked + kTrust);
+  // The order matters: a doubt that comes later than this question ends the trust itself.
+  if (primary_.generation() != generation) read_cache_.distrust();
 }
 
 void NotificationReader::announce_interest() {

@@ -49,6 +49,19 @@ class ReadCache {
     return page;
   }
 
+  // Keeps only that a search has looked at everything and found nothing; the step from the cache knows nothing else.
+  template <class Read>
+  Result<InboxStep> search(WorkspaceId id, const InboxQuery& query, Read read) {
+    if (query.not_before || query.before || !is_trusted()) return read();
+    if (empty_.look(id, false, [&](const Queries& known) { return contains(known, query); })) return InboxStep();
+    const auto generation = empty_.generation_of(id);
+    Result<InboxStep> step = read();
+    if (step && step->rows.empty() && !step->more) {
+      empty_.keep(id, generation, [&](Queries& known) { add(known, query); });
+    }
+    return step;
+  }
+
   // A transaction with these changes has been committed, or may have been.
   void forget(const ChangeSet& change_set);
   void forget_everything();

@@ -66,6 +66,7 @@ Connection::Connection(const ConnectionOptions& endpoint)
 struct Connection::Host {
   std::string name;  // empty: as in the url
   std::string port;
+  bool must_write = false;  // otherwise as the url says
 };
 
 // The hosts among which a url gives the choice, or one empty Host for the url as it is.
@@ -82,10 +83,14 @@ std::vector<Connection::Host> Connection::hosts_of(const std::string& url) {
   };
   const auto names = values_of("host");
   const auto ports = values_of("port");
-  if (names.size() < 2 || !values_of("hostaddr").empty()) return {{}};
+  const auto addresses = values_of("hostaddr");
+  // Of several hosts at most one takes writes.
+  const bool must_write = std::max(names.size(), addresses.size()) > 1 && values_of("target_session_attrs").empty();
+  if (names.size() < 2 || !addresses.empty()) return {{"", "", must_write}};
   std::vector<Host> hosts;
   for (const auto& name : names) {
-    hosts.push_back({name, ports.size() == names.size() ? ports[hosts.size()] : ports.empty() ? "" : ports.front()});
+    const std::string port = ports.empty() ? "" : ports.size() == names.size() ? ports[hosts.size()] : ports.front();
+    hosts.push_back({name, port, must_write});
   }
   return hosts;
 }
@@ -108,16 +113,18 @@ void Connection::connect(const ConnectionOptions& endpoint) {
 
 void Connection::connect_to(const Host& host, const ConnectionOptions& endpoint, Deadline until) {
   // The url comes first: the parameters after it override what it contains.
-  const char* const names[] = {"dbname",
-                               "client_encoding",
-                               "fallback_application_name",
-                               host.name.empty() ? nullptr : "host",
-                               host.port.empty() ? nullptr : "port",
-                               nullptr};
-  const char* const values[] = {endpoint.url.c_str(), "UTF8", "restante", host.name.c_str(),
-                                host.port.c_str(),    nullptr};
+  std::vector<const char*> names = {"dbname", "client_encoding", "fallback_application_name"};
+  std::vector<const char*> values = {endpoint.url.c_str(), "UTF8", "restante"};
+  const auto set = [&](const char* name, const char* value) {
+    names.push_back(name);
+    values.push_back(value);
+  };
+  if (!host.name.empty()) set("host", host.name.c_str());
+  if (!host.port.empty()) set("port", host.port.c_str());
+  if (host.must_write) set("target_session_attrs", "read-write");
+  set(nullptr, nullptr);
   lost_ = false;
-  handle_.reset(PQconnectStartParams(names, values, 1));
+  handle_.reset(PQconnectStartParams(names.data(), values.data(), 1));
   if (!handle_) throw std::bad_alloc();
   // libpq would print notices on stderr, where our log is. The reason why a session ended is reported at its next use.
   PQsetNoticeReceiver(handle_.get(), [](void*, const PGresult*) {}, nullptr);

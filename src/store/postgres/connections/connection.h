@@ -34,8 +34,8 @@ struct ConnectionOptions {
 
 class Connection final : public SqlReader {
  public:
-  // Connects to the first usable host if the url names several. Throws Lost with the server's reason, never with the
-  // password.
+  // Connects to the first usable host if the url names several: one that takes writes, unless the url says otherwise.
+  // Throws Lost with the server's reason, never with the password.
   explicit Connection(const ConnectionOptions& endpoint);
   ~Connection() = default;
   Connection(const Connection&) = delete;
@@ -81,6 +81,14 @@ class Connection final : public SqlReader {
   std::vector<std::pair<std::string, std::string>> notifications(std::chrono::milliseconds patience, int wake_fd);
   bool lost() const { return lost_; }
 
+  // Which server this is a session of, as Primary found out; the default until it has asked.
+  struct Server {
+    Time start{};                  // when it was started
+    std::uint64_t generation = 0;  // Primary's, when the session was last asked
+  };
+  const Server& server() const { return server_; }
+  void set_server(Server server) { server_ = server; }
+
  private:
   using Deadline = std::chrono::steady_clock::time_point;
   struct Finish {
@@ -115,6 +123,7 @@ class Connection final : public SqlReader {
   const ShutdownDeadline* const shutdown_deadline_;
   std::chrono::milliseconds answer_timeout_{};
   bool lost_ = false;
+  Server server_;
   std::vector<Queued> queue_;
   std::unordered_map<std::string, std::string, TextHash, std::equal_to<>> prepared_;
   int last_name_ = 0;

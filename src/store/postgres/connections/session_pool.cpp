@@ -12,8 +12,8 @@ constexpr auto kFewer = std::chrono::seconds(10);
 }  // namespace
 
 SessionPool::SessionPool(ConnectionOptions endpoint, std::size_t most, std::chrono::milliseconds patience,
-                         Metrics* metrics)
-    : endpoint_(std::move(endpoint)), most_(most), patience_(patience), metrics_(metrics) {
+                         Primary& primary, Metrics* metrics)
+    : endpoint_(std::move(endpoint)), most_(most), patience_(patience), primary_(primary), metrics_(metrics) {
   // Room for all, so that giving back never allocates and so never throws.
   idle_.reserve(most_);
 }
@@ -26,7 +26,10 @@ std::unique_ptr<Connection> SessionPool::take() {
     if (!idle_.empty()) {
       auto connection = std::move(idle_.back());
       idle_.pop_back();
-      return connection;
+      lock.unlock();
+      if (is_usable(connection)) return connection;
+      lock.lock();
+      continue;
     }
     const auto now = std::chrono::steady_clock::now();
     const bool paused = now < down_until_;
@@ -54,11 +57,30 @@ std::unique_ptr<Connection> SessionPool::take() {
 
 std::unique_ptr<Connection> SessionPool::connect(std::string& why) const {
   try {
-    return std::make_unique<Connection>(endpoint_);
+    auto made = std::make_unique<Connection>(endpoint_);
+    primary_.add(*made);
+    return made;
   } catch (const std::exception& e) {
     why = e.what();
     return nullptr;
   }
+}
+
+bool SessionPool::is_usable(std::unique_ptr<Connection>& connection) {
+  try {
+    if (primary_.has(*connection)) return true;
+  } catch (...) {
+    give_back(std::move(connection));
+    throw;
+  }
+  connection.reset();
+  {
+    const MutexLock lock(mutex_);
+    --open_;
+  }
+  returned_.notify_one();
+  forget_idle();
+  return false;
 }
 
 void SessionPool::give_back(std::unique_ptr<Connection> connection) {
@@ -93,9 +115,10 @@ void SessionPool::make_room() {
 void SessionPool::forget_idle() {
   std::vector<std::unique_ptr<Connection>> old;
   const MutexLock lock(mutex_);
+  // Reserved before anything changes: idle_ has room for all, always.
+  old.reserve(most_);
   open_ -= idle_.size();
-  for (auto& connection : idle_) old.push_back(std::move(connection));
-  idle_.clear();
+  old.swap(idle_);
 }
 
 }  // namespace restante::postgres

@@ -1,8 +1,8 @@
 // SessionPool lends sessions for reading, one at a time, and opens them when they are needed. A read waits for a
 // session for a limited time. A session that was lost is replaced, and the read is repeated, because reading twice
 // changes nothing. While the server cannot be reached, reads fail at once instead of trying to connect each. When only
-// the number of sessions is exhausted, reads wait for the open ones, and one session is left to the writers.
-// Thread-safe. Throws Unavailable.
+// the number of sessions is exhausted, reads wait for the open ones, and one session is left to the writers. No read is
+// made on another server than the primary. Thread-safe. Throws Unavailable.
 #pragma once
 #include <memory>
 #include <string>
@@ -11,12 +11,15 @@
 #include "base/metrics.h"
 #include "base/mutex.h"
 #include "store/postgres/connections/connection.h"
+#include "store/postgres/connections/primary.h"
 
 namespace restante::postgres {
 
 class SessionPool {
  public:
-  SessionPool(ConnectionOptions endpoint, std::size_t most, std::chrono::milliseconds patience, Metrics* metrics);
+  // `primary` lives longer than this.
+  SessionPool(ConnectionOptions endpoint, std::size_t most, std::chrono::milliseconds patience, Primary& primary,
+              Metrics* metrics);
 
   // Returns what `body(Connection&)` returns. It must not point into an answer.
   template <class Body>
@@ -25,8 +28,10 @@ class SessionPool {
       Lease lease(*this);
       return body(*lease.connection);
     } catch (const Stalled&) {
+      primary_.doubt();
       throw;
     } catch (const Lost&) {
+      primary_.doubt();
       forget_idle();
     }
     Lease lease(*this);
@@ -50,6 +55,8 @@ class SessionPool {
   std::size_t most_now() const RESTANTE_REQUIRES(mutex_);
   // Null when it failed; `why` is then the reason.
   std::unique_ptr<Connection> connect(std::string& why) const;
+  // Whether an idle session may be used. If not, it and the other idle ones are closed.
+  bool is_usable(std::unique_ptr<Connection>& connection);
   void give_back(std::unique_ptr<Connection> connection);
   // The idle ones were opened at about the same time as the lost one, and are probably lost, too.
   void forget_idle();
@@ -57,6 +64,7 @@ class SessionPool {
   const ConnectionOptions endpoint_;
   const std::size_t most_;
   const std::chrono::milliseconds patience_;
+  Primary& primary_;
   Metrics* const metrics_;
   Mutex mutex_;
   ConditionVariable returned_;

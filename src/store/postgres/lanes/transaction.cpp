@@ -189,6 +189,23 @@ void Transaction::read_messages(const Rows& rows) {
   }
 }
 
+void Transaction::merge_totals() {
+  run("WITH gone AS (DELETE FROM upload_totals WHERE writer <> 0 AND NOT EXISTS (SELECT 1 FROM pg_stat_activity a "
+      "WHERE "
+      "a.pid = writer) RETURNING *) INSERT INTO upload_totals AS t SELECT 0, sum(staged_files), sum(staged_bytes), "
+      "sum(fetched_files), sum(fetched_bytes), sum(failed_files), sum(failed_bytes), sum(acked_files), "
+      "sum(acked_bytes), sum(outgoing_files), sum(outgoing_bytes) FROM gone HAVING count(*) > 0 ON "
+      "CONFLICT (writer) DO UPDATE SET staged_files = t.staged_files + excluded.staged_files, staged_bytes = "
+      "t.staged_bytes + excluded.staged_bytes, fetched_files = t.fetched_files + excluded.fetched_files, fetched_bytes "
+      "= t.fetched_bytes + excluded.fetched_bytes, failed_files = t.failed_files + excluded.failed_files, failed_bytes "
+      "= t.failed_bytes + excluded.failed_bytes, acked_files = t.acked_files + excluded.acked_files, acked_bytes = "
+      "t.acked_bytes + excluded.acked_bytes, outgoing_files = t.outgoing_files + excluded.outgoing_files, "
+      "outgoing_bytes = t.outgoing_bytes + excluded.outgoing_bytes");
+  run("WITH gone AS (DELETE FROM delegation_totals WHERE writer <> 0 AND NOT EXISTS (SELECT 1 FROM pg_stat_activity a "
+      "WHERE a.pid = writer) RETURNING *) INSERT INTO delegation_totals AS t SELECT 0, status, sum(number) FROM gone "
+      "GROUP BY status ON CONFLICT (writer, status) DO UPDATE SET number = t.number + excluded.number");
+}
+
 void Transaction::make_head(WorkspaceId workspace) {
   run("INSERT INTO inbox_heads (workspace_id) VALUES ($1)", workspace);
   heads_[workspace] = Head();

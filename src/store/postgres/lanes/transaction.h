@@ -80,6 +80,7 @@ class Transaction final : public SqlTransaction {
   void keep_claim(const Claim& claim, const std::string& answer) override;
   // A server that was only suspended makes a new one.
   void prune_marks() override { run("DELETE FROM commit_marks WHERE marked_at < now() - interval '7 days'"); }
+  void merge_totals() override;
   void announce_changed(WorkspaceId workspace) override { change_set_.changed.insert(workspace); }
   void announce_pruned(WorkspaceId workspace) override { change_set_.pruned.insert(workspace); }
   void announce_revoked(TokenId token) override { change_set_.revoked.insert(token); }

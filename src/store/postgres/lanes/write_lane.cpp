@@ -13,8 +13,14 @@ constexpr int kMostConflicts = 4;
 
 }  // namespace
 
-WriteLane::WriteLane(ConnectionOptions endpoint, Uuid instance, Limits limits, ReadCache& read_cache, Metrics* metrics)
-    : endpoint_(std::move(endpoint)), limits_(limits), read_cache_(read_cache), metrics_(metrics), queue_(limits) {
+WriteLane::WriteLane(ConnectionOptions endpoint, Uuid instance, Limits limits, ReadCache& read_cache, Primary& primary,
+                     Metrics* metrics)
+    : endpoint_(std::move(endpoint)),
+      limits_(limits),
+      read_cache_(read_cache),
+      primary_(primary),
+      metrics_(metrics),
+      queue_(limits) {
   mark_.instance = instance;
   mark_.writer = WorkspaceId::make(SystemClock().now());
   thread_ = std::thread([this] { work(); });
@@ -26,26 +32,37 @@ WriteLane::~WriteLane() {
 }
 
 void WriteLane::work() {
-  for (auto group = queue_.next_group(); !group.empty(); group = queue_.next_group()) perform(group);
+  while (perform_next()) continue;
 }
 
-void WriteLane::perform(Group group) {
-  const auto until = end_of_wait(std::chrono::steady_clock::now() + limits_.patience, endpoint_.shutdown_deadline);
+// The jobs end with this call: what they hold must not stay until the next write.
+bool WriteLane::perform_next() {
+  auto group = queue_.next_group();
+  if (!group.empty()) perform(group);
+  return !group.empty();
+}
+
+std::exception_ptr WriteLane::perform(Group group) {
+  const auto until = std::chrono::steady_clock::now() + limits_.patience;
   int conflicts = 0;
   for (;;) {
     try {
-      if (try_once(group, until)) return;
+      if (try_once(group, until)) return nullptr;
     } catch (const Conflict&) {
-      if (!may_try_again(group, conflicts)) return;
+      if (!may_try_again(group, conflicts)) return nullptr;
     } catch (const KeyTaken&) {
-      if (!may_try_again(group, conflicts)) return;
+      if (!may_try_again(group, conflicts)) return nullptr;
+    } catch (const Lost&) {
+      fail(group, std::current_exception());
+      return std::current_exception();
     } catch (const Unavailable&) {
       undo();
-      return fail(group, std::current_exception());
+      fail(group, std::current_exception());
+      return nullptr;
     } catch (...) {
       undo();
-      if (group.size() > 1) return perform_singly(group);
-      return fail(group, std::current_exception());
+      group.size() > 1 ? perform_singly(group) : fail(group, std::current_exception());
+      return nullptr;
     }
   }
 }
@@ -61,9 +78,12 @@ void WriteLane::undo() {
   if (connection_) connection_->rollback();
 }
 
-// Each verb in its own transaction: the verb that failed then fails alone.
+// Each verb in its own transaction: the verb that failed then fails alone. They do not wait one after the other for a
+// server that stays away: the last of a large group would be answered after many minutes.
 void WriteLane::perform_singly(Group group) {
-  for (std::size_t i = 0; i < group.size(); ++i) perform(group.subspan(i, 1));
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    if (const auto lost = perform(group.subspan(i, 1))) return fail(group.subspan(i + 1), lost);
+  }
 }
 
 bool WriteLane::try_once(Group group, SteadyTime until) {
@@ -76,6 +96,7 @@ bool WriteLane::try_once(Group group, SteadyTime until) {
     return true;
   } catch (const Lost& lost) {
     const bool stalled = dynamic_cast<const Stalled*>(&lost) != nullptr;
+    if (connection_) primary_.doubt();
     connection_.reset();
     if (committing_ && was_committed()) {
       read_cache_.forget_everything();
@@ -83,7 +104,7 @@ bool WriteLane::try_once(Group group, SteadyTime until) {
       return true;
     }
     // After a stalled server the callers have waited long enough.
-    if (stalled || std::chrono::steady_clock::now() >= until) throw Unavailable(lost.what());
+    if (stalled || std::chrono::steady_clock::now() >= end_of_wait(until, endpoint_.shutdown_deadline)) throw;
     pause();
     return false;
   }
@@ -105,6 +126,8 @@ WriteLane::AttemptResult WriteLane::attempt(Group group) {
     bool verb_failed = false;
     try {
       verb_failed = job->run(transaction) == Queue::Outcome::refused && transaction.changes() != before;
+    } catch (const Conflict&) {
+      throw;  // the verb found under its locks that it must start over
     } catch (...) {
       // If the transaction is broken, the failure may come from a statement that another verb queued.
       if (connection.lost() || connection.is_broken()) throw;
@@ -122,8 +145,13 @@ WriteLane::AttemptResult WriteLane::attempt(Group group) {
   }
   committing_ = true;
   transaction.commit();
-  // Before the callers are answered: a read after the answer must not get the old value.
-  read_cache_.forget(transaction.change_set());
+  // Before the callers are answered: a read after the answer must not get the old value. The group is stored: whatever
+  // fails here must not run it again.
+  try {
+    read_cache_.forget(transaction.change_set());
+  } catch (const std::exception&) {
+    read_cache_.forget_everything();
+  }
   if (metrics_) metrics_->store_commits.Increment();
   return AttemptResult::committed;
 }
@@ -133,15 +161,18 @@ void WriteLane::fail(Group group, std::exception_ptr failure) {
 }
 
 Connection& WriteLane::connected() {
-  if (connection_ && !connection_->lost()) return *connection_;
+  if (connection_ && !connection_->lost() && primary_.is_on(*connection_)) return *connection_;
   connection_.reset();
   auto made = std::make_unique<Connection>(endpoint_);
+  // Before anything is committed there: from now on reads are made on the same server.
+  primary_.add(*made);
   // Read from the server: a proxy in between reports other process numbers.
   const auto marked = made->query(
       "INSERT INTO commit_marks (writer, mark) VALUES ($1, $2) ON CONFLICT (writer) DO UPDATE SET marked_at = now() "
       "RETURNING pg_backend_pid()::bigint",
       mark_.writer, mark_.number);
   backend_ = marked.front().integer(0);
+  server_start_ = made->server().start;
   lock_out_moves(*made);
   connection_ = std::move(made);
   return *connection_;
@@ -164,14 +195,18 @@ bool WriteLane::was_committed() {
       why = failed.what();
     }
     if (std::chrono::steady_clock::now() >= end_of_wait(deadline, endpoint_.shutdown_deadline)) {
-      throw Unavailable("it is not known whether a COMMIT took effect: " + why);
+      // If it did, what was read before is wrong.
+      read_cache_.forget_everything();
+      throw OutcomeUnknown("it is not known whether a COMMIT took effect: " + why);
     }
   }
 }
 
 void WriteLane::end_backend() {
   try {
-    Connection(endpoint_).query("SELECT pg_terminate_backend($1::bigint::int)", backend_);
+    // On another server the number belongs to another process.
+    Connection(endpoint_).query("SELECT pg_terminate_backend($1::bigint::int) WHERE pg_postmaster_start_time() = $2",
+                                backend_, server_start_);
   } catch (const Unavailable&) {
     // The next round tries again.
   }

@@ -13,6 +13,7 @@
 #include "base/metrics.h"
 #include "store/commit_queue.h"
 #include "store/postgres/cache/read_cache.h"
+#include "store/postgres/connections/primary.h"
 #include "store/postgres/lanes/transaction.h"
 
 namespace restante::postgres {
@@ -21,13 +22,14 @@ class WriteLane {
  public:
   struct Limits : CommitQueueLimits {
     // How long a group waits for a server that was just lost, before its verbs fail.
-    std::chrono::milliseconds patience{3'000};
+    std::chrono::milliseconds patience{5'000};
     // How long the lane tries to find out the outcome of a COMMIT whose answer was lost.
     std::chrono::milliseconds settling{30'000};
   };
 
-  // Removes from the read cache what its transactions change.
-  WriteLane(ConnectionOptions endpoint, Uuid instance, Limits limits, ReadCache& read_cache, Metrics* metrics);
+  // Removes from the read cache what its transactions change. `read_cache` and `primary` live longer than this.
+  WriteLane(ConnectionOptions endpoint, Uuid instance, Limits limits, ReadCache& read_cache, Primary& primary,
+            Metrics* metrics);
   ~WriteLane();
   WriteLane(const WriteLane&) = delete;
   WriteLane& operator=(const WriteLane&) = delete;
@@ -49,8 +51,10 @@ class WriteLane {
   using Group = Queue::Group;
 
   void work();
-  // Answers every verb of the group.
-  void perform(Group group);
+  // False once the queue is closed and empty.
+  bool perform_next();
+  // Answers every verb of the group. Returns the failure if the server was lost and did not come back in time.
+  std::exception_ptr perform(Group group);
   void perform_singly(Group group);
   // Call it in the handler of a conflict. False: every verb has been answered.
   bool may_try_again(Group group, int& conflicts);
@@ -61,7 +65,7 @@ class WriteLane {
   AttemptResult attempt(Group group);
   static void fail(Group group, std::exception_ptr failure);
   Connection& connected();
-  // Whether the transaction whose COMMIT was lost took effect. Throws Unavailable when that stays unknown.
+  // Whether the transaction whose COMMIT was lost took effect. Throws OutcomeUnknown when that stays unknown.
   bool was_committed();
   void end_backend();
   void pause();
@@ -69,11 +73,13 @@ class WriteLane {
   const ConnectionOptions endpoint_;
   const Limits limits_;
   ReadCache& read_cache_;
+  Primary& primary_;
   Metrics* const metrics_;
   std::unique_ptr<Connection> connection_;
   CommitMark mark_;
   bool committing_ = false;
   std::int64_t backend_ = 0;  // the process that serves the last connection
+  Time server_start_;         // of the server whose process that is
 
   Queue queue_;
   std::thread thread_;

@@ -1,4 +1,4 @@
-#include "store/postgres/schema/move_database.h"
+#include "store/postgres/store.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -13,8 +13,6 @@
 namespace restante::postgres {
 namespace {
 
-// Sessions of a killed process or a stopped server last a moment longer.
-constexpr std::chrono::milliseconds kPatience = std::chrono::seconds(15);
 constexpr std::chrono::milliseconds kReadOnlyPatience = std::chrono::seconds(5);
 constexpr auto kAskAgain = std::chrono::milliseconds(50);
 // For one statement: it builds nothing, but the table may be large and the machine busy.
@@ -86,8 +84,9 @@ class PostgresMoveDatabase final : public SqlMoveDatabase<Connection, Layout> {
   }
 
   std::vector<std::string> excluded_tables() override {
-    // commit_marks is useless when its servers have ended; delegation_counts fills itself as the rows arrive.
-    return {"schema_migrations", kMoveMarker, "commit_marks", "delegation_counts"};
+    // commit_marks is useless when its servers have ended; triggers fill the counts as the rows arrive.
+    return {"schema_migrations", kMoveMarker,         "commit_marks",
+            "delegation_counts", "delegation_totals", "upload_totals"};
   }
   void each_row(const MoveTable& table, const std::function<void(MoveRow&&)>& visit) override {
     const Layout& layout = layouts().at(table.name);
@@ -168,7 +167,7 @@ class PostgresMoveDatabase final : public SqlMoveDatabase<Connection, Layout> {
   void require_alone() {
     // MoveUse::read_only does not take the lock, and does not wait until it could.
     bool held = use_ == MoveUse::read_only;
-    const auto until = std::chrono::steady_clock::now() + (held ? kReadOnlyPatience : kPatience);
+    const auto until = std::chrono::steady_clock::now() + (held ? kReadOnlyPatience : kSessionPatience);
     for (;;) {
       held = held || connection_.query("SELECT pg_try_advisory_lock($1)", kMoveLock).front().boolean(0);
       if (held && count_others() == 0) return;

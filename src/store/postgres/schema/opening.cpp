@@ -1,8 +1,15 @@
 #include "store/postgres/schema/opening.h"
 
+#include <thread>
+
 #include "store/move_database.h"
 
 namespace restante::postgres {
+namespace {
+
+constexpr auto kAskAgain = std::chrono::milliseconds(50);
+
+}  // namespace
 
 void require_sound(Connection& connection) {
   const auto encoding = connection.query("SELECT current_setting('server_encoding')");
@@ -32,9 +39,13 @@ void require_own_sessions(Connection& one, Connection& other) {
   }
 }
 
-void lock_out_moves(Connection& connection) {
-  if (!connection.query("SELECT pg_try_advisory_lock_shared($1)", kMoveLock).front().boolean(0)) {
-    throw Unavailable("a restante move has this database for itself; start the server again when it is done");
+void lock_out_moves(Connection& connection, std::chrono::milliseconds patience) {
+  const auto until = std::chrono::steady_clock::now() + patience;
+  while (!connection.query("SELECT pg_try_advisory_lock_shared($1)", kMoveLock).front().boolean(0)) {
+    if (std::chrono::steady_clock::now() >= until) {
+      throw Unavailable("a restante move has this database for itself; start the server again when it is done");
+    }
+    std::this_thread::sleep_for(kAskAgain);
   }
 }
 

@@ -22,8 +22,11 @@ void require_own_sessions(Connection& one, Connection& other);
 // Servers hold this lock in share mode as long as their sessions last; a move holds it alone. "MOVE HSE" in eight
 // bytes.
 inline constexpr std::int64_t kMoveLock = 0x4D4F'5645'2048'5345;
-// For a session of a server: no move begins while the session lasts. Throws Unavailable while a move is running.
-void lock_out_moves(Connection& connection);
+// Sessions of a killed process, a stopped server or a finished move last a moment longer than the process.
+inline constexpr std::chrono::milliseconds kSessionPatience = std::chrono::seconds(15);
+// For a session of a server: no move begins while the session lasts. Throws Unavailable when a move is still running
+// after `patience`.
+void lock_out_moves(Connection& connection, std::chrono::milliseconds patience = {});
 
 // Runs `body` in a transaction, which is rolled back when it throws.
 template <class Body>
