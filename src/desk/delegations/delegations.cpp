@@ -21,8 +21,11 @@ Error bad_field(std::string_view field, std::string sentence) {
   return Error(errors::bad_field, {{"field", std::string(field)}}).with_sentence(std::move(sentence));
 }
 
-StagingTerms terms_of(const UploadRules& rules, Time deadline, Time now) {
-  return {std::max<Time>(now + rules.ttl, deadline), rules.quota, UploadDirection::in, {}};
+StagingTerms terms_of(const UploadRules& rules, Time deadline, const Clock& clock) {
+  StagingTerms terms{
+      std::max<Time>(clock.lifetime_start() + rules.ttl, deadline), rules.quota, UploadDirection::in, {}};
+  terms.expiry = clock.expiry_time();
+  return terms;
 }
 
 Result<void> check_request(const TaskRequest& request) {
@@ -120,10 +123,11 @@ Result<void> Delegations::complete_retry(TaskRequest& request) {
 Result<NewDelegation> Delegations::prepare(TaskRequest request) const {
   if (const auto fine = check_request(request); !fine) return fine.error();
   const Time now = clock_.now();
+  const Time start = clock_.lifetime_start();
   NewDelegation wanted;
   const auto time = request.time ? std::min<Time::duration>(*request.time, rules_.longest_deadline) : rules_.deadline;
-  wanted.deadline = request.deadline.value_or(now + time);
-  if (request.deadline && wanted.deadline > now + rules_.longest_deadline) {
+  wanted.deadline = request.deadline.value_or(start + time);
+  if (request.deadline && wanted.deadline > start + rules_.longest_deadline) {
     const std::int64_t longest = rules_.longest_deadline.count();
     return Error(errors::bad_field, {{"field", std::string("deadline")}, {"max_seconds", longest}})
         .with_sentence("deadline is later than this server allows");
@@ -141,7 +145,7 @@ Result<NewDelegation> Delegations::prepare(TaskRequest request) const {
   wanted.recorded = request.recorded;
   wanted.traceparent = std::move(request.traceparent);
   wanted.attachments = std::move(task_files->outgoing);
-  wanted.terms = terms_of(uploads_.rules(), wanted.deadline, now);
+  wanted.terms = terms_of(uploads_.rules(), wanted.deadline, clock_);
   wanted.limits = rules_.limits;
   return wanted;
 }
@@ -179,7 +183,7 @@ Commit<Result<DelegationChange>> Delegations::report(WorkspaceId who, const std:
   if (!task_files) return Answer::ready(task_files.error());
   report.files = std::move(task_files->files);
   report.attachments = std::move(task_files->outgoing);
-  report.terms = terms_of(uploads_.rules(), task->deadline, now);
+  report.terms = terms_of(uploads_.rules(), task->deadline, clock_);
   return reported(store_.advance_delegation(who, id, std::move(report), now));
 }
 
@@ -252,9 +256,9 @@ void Delegations::mark_acked(WorkspaceId workspace) {
 }
 
 void Delegations::mark_all_acked() {
-  const auto workspaces = store_.list_workspaces();
+  const auto callees = store_.callees_with_acked_tasks();
   const MutexLock lock(mutex_);
-  for (const Workspace& workspace : workspaces) acked_.insert(workspace.id);
+  acked_.insert(callees.begin(), callees.end());
 }
 
 void Delegations::pick_up() {

@@ -85,6 +85,7 @@ class Delegations {
 
   // A row of these inboxes was acked. The next pick_up() marks the tasks in them as picked up.
   void mark_acked(WorkspaceId workspace);
+  // The same for all inboxes, as the store knows them.
   void mark_all_acked();
   // Marks the tasks of the acked inboxes as picked up.
   void pick_up();

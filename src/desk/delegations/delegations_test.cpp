@@ -58,6 +58,18 @@ class DelegationsTest : public ::testing::Test {
   const WorkspaceId callee = desk.make_workspace();
 };
 
+TEST_F(DelegationsTest, ATaskThatComesWhileTheClockIsBehindIsNotOverdueOnceTheClockIsRight) {
+  const Time right = desk.clock.now();
+  desk.clock.jump(-hours(24 * 40));
+  desk.clock.doubt(right);
+  TaskRequest wanted = order();
+  wanted.attachments = Json::Array{part(caller, stage(caller))};
+  const auto prepared = desk.delegations.prepare(wanted);
+  ASSERT_TRUE(prepared);
+  EXPECT_GT(prepared->deadline, right);
+  EXPECT_GT(prepared->terms.expires_at, right);
+}
+
 TEST_F(DelegationsTest, ARequestIsCheckedBeforeAnythingIsDone) {
   TaskRequest wanted = order();
   wanted.target.reset();

@@ -106,6 +106,14 @@ std::vector<Event> events_of(const InboxRow& row) {
   return events;
 }
 
+bool is_chat(const LiveEvent& item) {
+  if (item.name.starts_with("WORKSPACE_")) return true;
+  if (!item.name.starts_with("UPLOAD_")) return false;
+  const auto data = parse_json(item.data);
+  const Json* source = data ? data->find("source_id") : nullptr;
+  return source && source->is_null();
+}
+
 Event event_of(const LiveEvent& item) {
   auto parsed = parse_json(item.data);
   Json data = parsed && parsed->if_object() ? std::move(*parsed) : Json::object();

@@ -20,6 +20,9 @@ struct Event {
 // UPLOAD_STAGED, …), without an id. A client that loses its connection between the two gets both again and misses
 // neither.
 std::vector<Event> events_of(const InboxRow& row);
+// Whether an event that is not an inbox row is one of the chat: the agent's presence, and files that may_see() shows to
+// the chat's people. A file's event contains the file's source_id; one without that member is not shown.
+bool is_chat(const LiveEvent& item);
 // The event of something that is not an inbox row, with its workspace_id.
 Event event_of(const LiveEvent& item);
 // Rows may have been missed: the client reads everything again, up to `head`. The stream continues at `position`.

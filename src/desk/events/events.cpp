@@ -85,8 +85,7 @@ void WorkspaceEvents::append_events(const InboxRow& row, std::vector<Event>& eve
 }
 
 void WorkspaceEvents::append_events(const LiveEvent& item, std::vector<Event>& events) const {
-  const bool of_the_chat = item.name.starts_with("UPLOAD_") || item.name.starts_with("WORKSPACE_");
-  if (!caller_.sees_chat_only() || of_the_chat) events.push_back(event_of(item));
+  if (!caller_.sees_chat_only() || is_chat(item)) events.push_back(event_of(item));
 }
 
 std::optional<EventStep> AllEvents::next() {

@@ -116,7 +116,7 @@ TEST_F(EventsTest, AnIdThatCannotBeReadBeginsAtTheHead) {
     EXPECT_THAT(received(*follow(agent, id)), ElementsAre("RESYNC#5")) << id;
     EXPECT_EQ(fact("replayed_from"), "none") << id;
   }
-  ASSERT_EQ(desk.store->prune(kStart + std::chrono::hours(1), kStart + std::chrono::hours(1), kStart, 3).take().value(),
+  ASSERT_EQ(desk.store->prune(kStart + std::chrono::hours(1), kStart + std::chrono::hours(1), kStart, 3).take()->rows,
             3);
   EXPECT_THAT(received(*follow(agent, "2")), ElementsAre("RESYNC#5")) << "pruned";
   EXPECT_THAT(received(*follow(agent, "4")), ElementsAre("RESYNC#4", "ACTIVITY_LOGGED#5"));
@@ -124,7 +124,7 @@ TEST_F(EventsTest, AnIdThatCannotBeReadBeginsAtTheHead) {
 
 TEST_F(EventsTest, AStreamContinuesFromAHeadThatWasPruned) {
   append(row("agent_log"));
-  ASSERT_EQ(desk.store->prune(kStart + std::chrono::hours(1), kStart + std::chrono::hours(1), kStart, 9).take().value(),
+  ASSERT_EQ(desk.store->prune(kStart + std::chrono::hours(1), kStart + std::chrono::hours(1), kStart, 9).take()->rows,
             1);
   const auto fresh = follow(agent);
   const auto replayed = follow(agent, "1");
@@ -197,13 +197,35 @@ TEST_F(EventsTest, ASenderGetsOnlyEventsOfTheChat) {
   append(row("a2a_receive", "delegate_result"));
   desk.event_bus.publish(workspace, "DELEGATION_STATUS", "{}");
   append(row("a2a_receive", "message/send"));
-  desk.event_bus.publish(workspace, "UPLOAD_FETCHED", "{}");
+  desk.event_bus.publish(workspace, "UPLOAD_FETCHED", R"({"source_id":null})");
   desk.event_bus.publish(workspace, "WORKSPACE_ONLINE", "{}");
   append(agent_message("hello"));
   EXPECT_THAT(received(*stream), ElementsAre("ACTIVITY_LOGGED#4", "UPLOAD_FETCHED", "WORKSPACE_ONLINE", "AGENT_MESSAGE",
                                              "ACTIVITY_LOGGED#5"));
   EXPECT_THAT(received(*follow(sender, "1")),
               ElementsAre("RESYNC#1", "ACTIVITY_LOGGED#4", "AGENT_MESSAGE", "ACTIVITY_LOGGED#5"));
+}
+
+TEST_F(EventsTest, ASenderGetsNoEventOfAFileFromAnotherAgent) {
+  const auto stream = follow(sender);
+  const auto of_agent = follow(agent);
+  received(*stream);
+  received(*of_agent);
+  Upload upload;
+  upload.workspace_id = workspace;
+  upload.name = "secret.txt";
+  upload.fetched_at = kStart;
+  upload.source_id = other;
+  desk.uploads.events().fetched(upload);
+  EXPECT_THAT(received(*stream), IsEmpty());
+  EXPECT_THAT(received(*of_agent), ElementsAre("UPLOAD_FETCHED"));
+  EXPECT_EQ(fact("source_id"), '"' + other.text() + '"');
+  upload.source_id.reset();
+  desk.uploads.events().fetched(upload);
+  EXPECT_THAT(received(*stream), ElementsAre("UPLOAD_FETCHED"));
+  EXPECT_EQ(fact("source_id"), "null");
+  desk.event_bus.publish(workspace, "UPLOAD_FETCHED", R"({"name":"secret.txt"})");
+  EXPECT_THAT(received(*stream), IsEmpty()) << "it does not say from whom the file is";
 }
 
 TEST_F(EventsTest, AStreamEndsWithItsTokenAndWithItsWorkspace) {

@@ -10,8 +10,9 @@ constexpr std::int64_t kMostRows = 100;
 
 }  // namespace
 
-OtherServers::OtherServers(Announcements& announcements, EventBus& event_bus, Bell& bell, Log& log)
-    : announcements_(announcements), event_bus_(event_bus), bell_(bell), log_(log) {
+OtherServers::OtherServers(Announcements& announcements, EventBus& event_bus, Bell& bell, Log& log,
+                           std::function<void()> read_again)
+    : announcements_(announcements), event_bus_(event_bus), bell_(bell), log_(log), read_again_(std::move(read_again)) {
   announcements_.subscribe(this);
 }
 
@@ -33,6 +34,7 @@ void OtherServers::disconnected() {
 
 void OtherServers::reconnected() {
   log_.info("announcements_healed");
+  if (read_again_) read_again_();
   event_bus_.missed();
 }
 

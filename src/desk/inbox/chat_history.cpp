@@ -13,18 +13,33 @@ constexpr int kMaxLimit = 500;
 constexpr int kStepRows = 100;
 // A file's row comes shortly before the message that names it, and that message may be on the newer page.
 constexpr int kLookAhead = 200;
+constexpr int kLookAheadRows = 1000;
 constexpr std::size_t kPageBytes = 1 << 20;
 // Messages with the same timestamp stay on one page. The limits apply if a clock was set back and very many have the
 // same.
 constexpr std::size_t kMaxTogether = 500;
 constexpr std::size_t kMaxBytes = 8 << 20;
 
-class PageMaker {
+InboxQuery messages_before(std::optional<Time> before) {
+  InboxQuery query;
+  query.before = before;
+  query.chat_only = true;
+  query.no_receipts = true;
+  query.limit = kStepRows;
+  return query;
+}
+
+}  // namespace
+
+class ChatReading::Page {
  public:
-  PageMaker(WorkspaceId workspace, int limit) : workspace_(workspace), limit_(static_cast<std::size_t>(limit)) {}
+  Page(WorkspaceId workspace, int limit) : workspace_(workspace), limit_(static_cast<std::size_t>(limit)) {}
 
   // A message row of a newer page: its files are not shown again.
-  void remember_files(const InboxRow& row) { remember_files(request_content(row)); }
+  void remember_files(const InboxRow& row) {
+    remember_files(request_content(row), named_by_people_);
+    remember_files(response_content(row), named_by_agent_);
+  }
 
   // Rows newest first. False when the page is full and this row is not on it.
   bool take(const InboxRow& row) {
@@ -51,10 +66,16 @@ class PageMaker {
     return other_moment || messages_.size() >= limit_ + kMaxTogether || bytes_ >= kMaxBytes;
   }
 
-  void remember_files(const MessageContent& content) {
+  void remember_files(const MessageContent& content, std::unordered_set<FileId>& named) const {
     for (const FilePart& file : content.files) {
-      if (const auto id = file_of(file.uri, workspace_)) named_.insert(*id);
+      if (const auto id = file_of(file.uri, workspace_)) named.insert(*id);
     }
+  }
+
+  // Whether a message names the file of this upload's row, so that it is shown there. The agent may also name a file of
+  // a person: that stays the person's.
+  bool is_shown_elsewhere(const InboxRow& row, FileId id) const {
+    return named_by_people_.contains(id) || (named_by_agent_.contains(id) && is_agents_upload(row));
   }
 
   // The messages of this row, in order.
@@ -64,16 +85,18 @@ class PageMaker {
                          row.created_at};
     };
     std::vector<ChatMessage> all;
-    if (row.activity_type == "upload_receipt") return all;
     if (row.method == "notify") {
-      all.push_back(message("", ChatMessage::Role::agent, response_content(row)));
+      MessageContent content = response_content(row);
+      remember_files(content, named_by_agent_);
+      all.push_back(message("", ChatMessage::Role::agent, std::move(content)));
     } else if (row.method == "message/send") {
       MessageContent request = request_content(row);
-      remember_files(request);
+      remember_files(request, named_by_people_);
       all.push_back(message("", ChatMessage::Role::user, std::move(request)));
       MessageContent response = response_content(row);
+      remember_files(response, named_by_agent_);
       if (!response.nothing()) all.push_back(message(":reply", ChatMessage::Role::agent, std::move(response)));
-    } else if (auto file = upload_in(row); file && !named_.contains(*file_of(file->uri, workspace_))) {
+    } else if (auto file = upload_in(row); file && !is_shown_elsewhere(row, *file_of(file->uri, workspace_))) {
       all.push_back(message("", ChatMessage::Role::user, {{}, {std::move(*file)}}));
     }
     return all;
@@ -81,42 +104,54 @@ class PageMaker {
 
   const WorkspaceId workspace_;
   const std::size_t limit_;
-  std::unordered_set<FileId> named_;
+  std::unordered_set<FileId> named_by_people_;
+  std::unordered_set<FileId> named_by_agent_;
   std::vector<ChatMessage> messages_;  // newest first
   std::size_t bytes_ = 0;
 };
 
-void look_ahead(Store& store, WorkspaceId workspace, Time from, PageMaker& page) {
-  InboxQuery query;
-  query.above_seq = 0;
-  query.not_before = from;
-  query.chat_only = true;
-  query.limit = kLookAhead;
-  const auto rows = store.read_inbox(workspace, query);
-  if (!rows) return;
-  for (const InboxRow& row : *rows) page.remember_files(row);
+ChatReading::ChatReading(Store& store, InboxGaps& gaps, WorkspaceId workspace, int limit, std::optional<Time> before)
+    : search_(store, gaps, workspace, messages_before(before)), page_(std::make_unique<Page>(workspace, limit)) {
+  if (!before) return;
+  InboxQuery ahead;
+  ahead.above_seq = 0;
+  ahead.not_before = before;
+  ahead.chat_only = true;
+  ahead.limit = kLookAhead;
+  const auto step = store.search_inbox(workspace, ahead, kLookAheadRows);
+  if (!step) return;
+  for (const InboxRow& row : step->rows) page_->remember_files(row);
 }
 
-}  // namespace
+ChatReading::~ChatReading() = default;
 
-Result<ChatPage> ChatHistory::read(WorkspaceId workspace, int limit, std::optional<Time> before) {
+std::optional<Result<ChatPage>> ChatReading::next() {
+  for (;;) {
+    const auto rows = search_.next();
+    if (!rows) return rows.error();
+    if (rows->empty() && search_.unfinished()) return std::nullopt;
+    if (rows->empty()) return ChatPage{page_->finish(), true};
+    for (const InboxRow& row : *rows) {
+      if (!page_->take(row)) return ChatPage{page_->finish(), false};
+    }
+    search_.pass(*rows);
+  }
+}
+
+Result<std::shared_ptr<ChatReading>> ChatHistory::reading(WorkspaceId workspace, int limit,
+                                                          std::optional<Time> before) {
   const auto found = store_.find_workspace(workspace);
   if (!found) return found.error();
   if (found->status == WorkspaceStatus::removed) return errors::workspace_removed;
-  PageMaker page(workspace, limit <= 0 ? kUsualLimit : std::min(limit, kMaxLimit));
-  if (before) look_ahead(store_, workspace, *before, page);
-  InboxQuery query;
-  query.before = before;
-  query.chat_only = true;
-  query.limit = kStepRows;
+  const int clamped = limit <= 0 ? kUsualLimit : std::min(limit, kMaxLimit);
+  return std::make_shared<ChatReading>(store_, gaps_, workspace, clamped, before);
+}
+
+Result<ChatPage> ChatHistory::read(WorkspaceId workspace, int limit, std::optional<Time> before) {
+  const auto begun = reading(workspace, limit, before);
+  if (!begun) return begun.error();
   for (;;) {
-    const auto rows = store_.read_inbox(workspace, query);
-    if (!rows) return rows.error();
-    if (rows->empty()) return ChatPage{page.finish(), true};
-    for (const InboxRow& row : *rows) {
-      if (!page.take(row)) return ChatPage{page.finish(), false};
-    }
-    query.below_seq = rows->back().seq;
+    if (auto page = (*begun)->next()) return std::move(*page);
   }
 }
 

@@ -28,20 +28,21 @@ class ChatHistoryTest : public ::testing::Test {
                        (more_parts.empty() ? "" : "," + more_parts) + "]}}}";
     return append(row);
   }
-  Appended agent_sends(const std::string& text) {
+  Appended agent_sends(const std::string& text, const std::string& parts = "") {
     NewInboxRow row;
     row.activity_type = "a2a_receive";
     row.method = "notify";
-    row.response_body = R"({"result":")" + text + R"("})";
+    row.response_body = R"({"result":")" + text + R"(","parts":[)" + parts + "]}";
     return append(row);
   }
   // Appends an upload's row as staging writes it; returns its uri.
-  std::string upload_comes() {
+  std::string upload_comes(const std::string& more = "") {
     const FileId id = FileId::make(desk.clock.now());
     NewInboxRow row;
     row.activity_type = "a2a_receive";
     row.method = "chat_upload_receive";
-    row.request_body = R"({"file_id":")" + id.text() + R"(","name":"a.txt","mimeType":"text/plain","size":3})";
+    row.request_body =
+        R"({"file_id":")" + id.text() + R"(","name":"a.txt","mimeType":"text/plain","size":3)" + more + "}";
     append(row);
     return pending_uri(workspace, id);
   }
@@ -139,6 +140,21 @@ TEST_F(ChatHistoryTest, AFileBelongsToTheMessageThatNamesItOrIsAMessageItself) {
   EXPECT_EQ(page.messages[1].attachments[0].uri, named);
 }
 
+TEST_F(ChatHistoryTest, AFileThatTheAgentStagedAndNamesIsTheAgents) {
+  const std::string agents = upload_comes(R"(,"uploaded_by":"agent")");
+  const std::string persons = upload_comes();
+  upload_comes(R"(,"uploaded_by":"agent")");
+  later();
+  agent_sends("here", file_part(agents) + "," + file_part(persons));
+  const ChatPage page = read();
+  EXPECT_THAT(contents(page), ElementsAre("", "", "here"));
+  EXPECT_EQ(page.messages[0].attachments.at(0).uri, persons) << "the agent names it, and it stays the person's";
+  EXPECT_EQ(page.messages[0].role, ChatMessage::Role::user);
+  EXPECT_EQ(page.messages[2].role, ChatMessage::Role::agent);
+  EXPECT_EQ(page.messages[2].attachments.at(0).uri, agents);
+  EXPECT_THAT(contents(read(1, page.messages[2].timestamp)), ElementsAre("", "")) << "the message is on a newer page";
+}
+
 TEST_F(ChatHistoryTest, AFileIsNotShownAgainWhenItsMessageWasOnThePageBefore) {
   agent_sends("old");
   later();
@@ -189,6 +205,21 @@ TEST_F(ChatHistoryTest, AnUnknownAndARemovedWorkspaceHaveNone) {
   EXPECT_EQ(history.read(WorkspaceId::make(kStart), 0, {}).error().code(), errors::workspace_not_found.code);
   ASSERT_TRUE(desk.store->remove_workspace(workspace, kStart).take());
   EXPECT_EQ(history.read(workspace, 0, {}).error().code(), errors::workspace_removed.code);
+}
+
+TEST_F(ChatHistoryTest, RowsWithoutMessagesAreReadInSteps) {
+  person_sends("hello");
+  NewInboxRow noise;
+  noise.activity_type = "agent_log";
+  for (int i = 0; i < 1'100; ++i) append(noise);
+  const auto reading = history.reading(workspace, 10, {});
+  ASSERT_TRUE(reading);
+  EXPECT_FALSE((*reading)->next()) << "others may have a turn";
+  const auto page = (*reading)->next();
+  ASSERT_TRUE(page && *page);
+  EXPECT_THAT(contents(**page), ElementsAre("hello"));
+  EXPECT_TRUE((*page)->reached_end);
+  EXPECT_THAT(contents(read()), ElementsAre("hello"));
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 #include "desk/inbox/inbox.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "desk/uploads/uploads.h"
 #include "desk/workspaces/workspaces.h"
 #include "model/errors.h"
 
@@ -44,7 +46,8 @@ std::string_view PeerInfo::state_of(std::string_view uri, WorkspaceId workspace)
   if (const auto known = states_.find(*id); known != states_.end()) return known->second;
   if (states_.size() >= kMaxFiles) return kUnknown;
   const auto upload_status = store_.find_upload_status(workspace, *id, now_);
-  const std::string_view state = upload_status ? name_of(upload_status->state) : kUnknown;
+  const bool shown = upload_status && may_see(caller_, upload_status->upload);
+  const std::string_view state = shown ? name_of(upload_status->state) : kUnknown;
   states_.emplace(*id, state);
   return state;
 }
@@ -76,13 +79,24 @@ Commit<Result<Appended>> Inbox::append_own_row(WorkspaceId workspace, const NewI
   return commit;
 }
 
-Result<std::vector<InboxRow>> Inbox::read(const Principal& caller, WorkspaceId workspace, const InboxQuery& query) {
-  InboxQuery allowed = query;
-  allowed.chat_only = caller.sees_chat_only();
-  auto rows = read(workspace, std::move(allowed));
-  const bool cursor = query.since_id || query.since_seq;
-  if (rows && cursor && caller.is_agent_of(workspace)) presence_.acked(workspace, query);
+Result<std::vector<InboxRow>> InboxReading::next() {
+  auto rows = query_.filters() ? search_.next() : store_.read_inbox(workspace_, query_);
+  if (rows && std::exchange(acks_, false)) presence_.acked(workspace_, query_);
   return rows;
+}
+
+std::shared_ptr<InboxReading> Inbox::reading(const Principal& caller, WorkspaceId workspace, InboxQuery query) {
+  query.chat_only = caller.sees_chat_only();
+  query.limit = query.limit <= 0 ? kUsualLimit : std::min(query.limit, kMaxLimit);
+  return std::shared_ptr<InboxReading>(new InboxReading(store_, gaps_, presence_, caller, workspace, query));
+}
+
+Result<std::vector<InboxRow>> Inbox::read(const Principal& caller, WorkspaceId workspace, const InboxQuery& query) {
+  const auto reading = this->reading(caller, workspace, query);
+  for (;;) {
+    auto rows = reading->next();
+    if (!rows || !rows->empty() || !reading->unfinished()) return rows;
+  }
 }
 
 std::int64_t Inbox::waiting_messages(WorkspaceId workspace) {
@@ -94,14 +108,20 @@ std::int64_t Inbox::waiting_messages(WorkspaceId workspace) {
   query.above_seq = handled;
   query.type = "a2a_receive";
   query.limit = kMaxLimit;
-  const auto rows = store_.read_inbox(workspace, query);
-  if (!rows) return 0;
-  return std::ranges::count_if(*rows, [](const InboxRow& row) { return row.method == "message/send"; });
-}
-
-Result<std::vector<InboxRow>> Inbox::read(WorkspaceId workspace, InboxQuery query) {
-  query.limit = query.limit <= 0 ? kUsualLimit : std::min(query.limit, kMaxLimit);
-  return store_.read_inbox(workspace, query);
+  const auto count = [&](const InboxQuery& after) -> std::int64_t {
+    InboxSearch search(store_, gaps_, workspace, after);
+    for (;;) {
+      const auto rows = search.next();
+      if (!rows) return 0;
+      if (rows->empty() && search.unfinished()) continue;
+      return std::ranges::count_if(*rows, [](const InboxRow& row) { return row.method == "message/send"; });
+    }
+  };
+  const std::int64_t by_number = count(query);
+  query.since_id = by_number > 0 ? presence_.acked_id(workspace) : std::nullopt;
+  if (!query.since_id) return by_number;
+  query.above_seq.reset();
+  return std::min(by_number, count(query));
 }
 
 }  // namespace restante::desk

@@ -70,6 +70,10 @@ std::optional<FilePart> upload_in(const InboxRow& row) {
   return file;
 }
 
+bool is_agents_upload(const InboxRow& row) {
+  return row.method == "chat_upload_receive" && body(row.request_body).text("uploaded_by") == "agent";
+}
+
 void write_files(JsonWriter& out, const std::vector<FilePart>& files) {
   out.array(files, [&](const FilePart& file) { write_file_part(out, file); });
 }

@@ -29,6 +29,8 @@ MessageContent request_content(const InboxRow& row);
 MessageContent response_content(const InboxRow& row);
 // The file an upload's row or receipt is about.
 std::optional<FilePart> upload_in(const InboxRow& row);
+// Whether the agent itself staged the file of an upload's row.
+bool is_agents_upload(const InboxRow& row);
 
 // As a JSON array of {uri, name, mimeType?, size?}.
 void write_files(JsonWriter& out, const std::vector<FilePart>& files);

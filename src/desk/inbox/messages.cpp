@@ -4,6 +4,7 @@
 #include "desk/principals/idempotency.h"
 #include "model/errors.h"
 #include "model/inbox_messages.h"
+#include "model/reserved_members.h"
 
 namespace restante::desk {
 namespace {
@@ -104,6 +105,7 @@ Result<Envelope> normalise_message(Json request, Time now) {
   if (!method || !method->if_string() || *method->if_string() != "message/send") {
     return bad_field("method", "method must be \"message/send\"");
   }
+  std::vector<std::string> ignored = remove_reserved_members(request);
   Json* params = request.find("params");
   Json* message = params ? params->find("message") : nullptr;
   if (!message || !message->if_object()) return bad_field("params", "params.message must be an object");
@@ -117,7 +119,7 @@ Result<Envelope> normalise_message(Json request, Time now) {
   if (!role || role->if_string()->empty()) message->set("role", Json::string("user"));
   const std::string message_id = *message->find("messageId")->if_string();
   if (const auto wrapped = wrap(request, message_id); !wrapped) return wrapped.error();
-  return Envelope{std::move(request), message_id};
+  return Envelope{std::move(request), message_id, std::move(ignored)};
 }
 
 NewInboxRow message_row(const Principal& caller, WorkspaceId target, const Envelope& envelope,
@@ -135,6 +137,7 @@ NewInboxRow message_row(const Principal& caller, WorkspaceId target, const Envel
   row.content = canonical_text(*envelope.json.find("params"));
   row.message_id = envelope.message_id;
   row.traceparent = std::move(traceparent);
+  row.ignored = envelope.ignored;
   return row;
 }
 

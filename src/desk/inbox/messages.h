@@ -12,12 +12,14 @@
 namespace restante::desk {
 
 struct Envelope {
-  Json json;               // the whole JSON-RPC request
-  std::string message_id;  // the client's, or made
+  Json json;                           // the whole JSON-RPC request
+  std::string message_id;              // the client's, or made
+  std::vector<std::string> ignored{};  // the reserved members that were removed
 };
 
 // Wraps a bare {method, params}, fills in messageId and role, renames a part's `type` to `kind` and v0.2 `content` to
-// `parts`. bad_field when it is no message/send or has neither parts nor content.
+// `parts`. Removes what only the server may say: no client can make a message into a task. bad_field when it is no
+// message/send or has neither parts nor content.
 Result<Envelope> normalise_message(Json request, Time now);
 
 // The inbox row of a message. Its source is the calling agent's workspace, none for people. If a callback was called,

@@ -43,15 +43,17 @@ Result<std::vector<OutgoingFile>> address_files(const Principal& caller, Workspa
   return files;
 }
 
-StagingTerms Outgoing::terms(Time now) const {
+StagingTerms Outgoing::terms() const {
   const UploadRules& rules = uploads_.rules();
-  return {now + rules.ttl, rules.quota, UploadDirection::in, {}};
+  StagingTerms terms{clock_.lifetime_start() + rules.ttl, rules.quota, UploadDirection::in, {}};
+  terms.expiry = clock_.expiry_time();
+  return terms;
 }
 
 Commit<Result<SentMessage>> Outgoing::send(WorkspaceId target, const NewInboxRow& row, std::vector<OutgoingFile> files,
                                            OptionalClaim<SentMessage> claim) {
   const Time now = clock_.now();
-  auto commit = store_.append_to_inbox_with_files(target, row, std::move(files), terms(now), now, std::move(claim));
+  auto commit = store_.append_to_inbox_with_files(target, row, std::move(files), terms(), now, std::move(claim));
   commit.then([&events = uploads_.events(), &messages = messages_, target, row](const Result<SentMessage>& sent) {
     if (!sent) return;
     for (const StagedUpload& file : sent->files) events.staged(file);
@@ -67,7 +69,7 @@ Result<void> Outgoing::check_shown(WorkspaceId workspace, const Json::Array& par
     const auto id = file_of(shown.uri, workspace);
     if (!id) return gone({});
     const auto upload = store_.find_upload(workspace, *id);
-    if (!upload || upload->state(clock_.now()) == UploadState::expired) return gone(id);
+    if (!upload || upload->state(clock_.expiry_time()) == UploadState::expired) return gone(id);
   }
   return {};
 }

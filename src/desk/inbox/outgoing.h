@@ -34,7 +34,7 @@ class Outgoing {
   Result<void> check_shown(WorkspaceId workspace, const Json::Array& parts);
 
  private:
-  StagingTerms terms(Time now) const;
+  StagingTerms terms() const;
 
   Store& store_;
   Uploads& uploads_;

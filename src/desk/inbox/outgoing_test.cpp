@@ -127,6 +127,14 @@ TEST_F(OutgoingTest, OnlyLiveOutgoingFilesOfTheSenderCanBeSent) {
   EXPECT_EQ(desk.inbox_of(target).size(), 0u) << "and the message is not sent either";
 }
 
+TEST_F(OutgoingTest, WhileTheClockIsInDoubtALiveFileCanBeSent) {
+  const FileId file = stage(source);
+  const Time trusted = desk.clock.now();
+  desk.clock.jump(std::chrono::hours(40 * 24));
+  desk.clock.doubt(trusted);
+  EXPECT_TRUE(send(message({pending_uri(source, file)})));
+}
+
 TEST_F(OutgoingTest, FilesThatPeopleNameAndForeignUrisStayAsTheyAre) {
   const FileId waiting = stage(target, "by people", UploadDirection::in);
   const std::vector<std::string> uris{pending_uri(target, waiting), "https://example.org/a", "workspace:/tmp/a"};

@@ -26,11 +26,12 @@ void Retention::tick() {
   passing_ = true;
   while (clock_.steady() - start < kLongestTick) {
     const Time now = clock_.now();
-    const auto pruned = store_.prune(now - rules_.keep, now - rules_.ceiling, now, rules_.step).take();
+    const auto pruned = store_.prune(now - rules_.keep, now - rules_.ceiling, now, rules_.step, after_).take();
     if (!pruned) return;
-    pruned_ += *pruned;
-    metrics_.activity_pruned.Increment(static_cast<double>(*pruned));
-    if (*pruned >= rules_.step) continue;
+    pruned_ += pruned->rows;
+    metrics_.activity_pruned.Increment(static_cast<double>(pruned->rows));
+    after_ = pruned->after;
+    if (pruned->more) continue;
     passing_ = false;
     break;
   }

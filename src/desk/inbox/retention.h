@@ -35,7 +35,8 @@ class Retention {
   JumpGuard guard_;
   bool passing_ = true;
   SteadyTime began_;
-  std::int64_t pruned_ = 0;  // in this pass
+  std::int64_t pruned_ = 0;           // in this pass
+  std::optional<WorkspaceId> after_;  // the last workspace that this pass has done
 };
 
 }  // namespace restante::desk
