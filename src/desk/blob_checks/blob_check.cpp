@@ -45,7 +45,7 @@ Result<BlobCheckReport> BlobCheck::start(Mend mend) {
   BlobCheckReport fresh;
   fresh.state = State::running;
   fresh.mend = mend == Mend::yes;
-  fresh.all_files = all_of(store_.upload_stats(clock_.now()).total);
+  fresh.all_files = all_of(store_.upload_stats(clock_.now(), {.limit = 0}).total);
   const Time now = clock_.now();
   NewBlobCheck wanted{fresh.mend, self_, now + rules_.lease, write_progress(fresh), write_findings(fresh), {}};
   if (const auto was = store_.find_blob_check(); rules_.alone && was && was->worker != self_) wanted.gone = was->worker;

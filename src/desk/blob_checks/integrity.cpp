@@ -60,15 +60,28 @@ std::optional<Integrity::Suspect> Integrity::next_suspect() {
 }
 
 void Integrity::check_suspects() {
+  const SteadyTime now = clock_.steady();
+  if (now < suspects_paused_until_) return;
   for (std::int64_t left = kSuspectBytes; left > 0 && !stopping_;) {
     const auto next = next_suspect();
     if (!next) return;
-    left -= kFileCost;
-    const auto file = begin(next->first, next->second);
-    if (!file) continue;
-    left -= file->upload().size;
-    if (file->read_all(stopping_, count_bytes_)) conclude(*file);
+    try {
+      left -= kFileCost + check(*next);
+    } catch (...) {
+      // It is checked again, after the others.
+      suspects_paused_until_ = now + kRest;
+      const MutexLock lock(mutex_);
+      suspects_.push_back(*next);
+      throw;
+    }
   }
+}
+
+std::int64_t Integrity::check(const Suspect& suspect) {
+  const auto file = begin(suspect.first, suspect.second);
+  if (!file) return 0;
+  if (file->read_all(stopping_, count_bytes_)) conclude(*file);
+  return file->upload().size;
 }
 
 void Integrity::continue_pass() {

@@ -36,13 +36,15 @@ class Integrity final : public BlobJob {
   // Marks a file as damaged. The caller has found the damage; this does not read the file.
   Commit<Result<std::vector<UploadChange>>> report_damage(const Upload& upload, UploadDamage damage);
   // Checks the suspects, then continues the pass as far as its rate allows. Throws Unavailable; the next tick
-  // continues.
+  // continues. A suspect that could not be checked stays one, and all of them wait a minute.
   void tick();
 
  private:
   using Suspect = std::pair<WorkspaceId, FileId>;
 
   void check_suspects();
+  // Returns the size of the file.
+  std::int64_t check(const Suspect& suspect);
   std::optional<Suspect> next_suspect();
   void continue_pass();
   bool begin_next();
@@ -56,6 +58,7 @@ class Integrity final : public BlobJob {
   const ReadBytes count_bytes_;
   Mutex mutex_;  // agents' failures come from the writer thread
   std::deque<Suspect> suspects_ RESTANTE_GUARDED_BY(mutex_);
+  SteadyTime suspects_paused_until_;
 
   // The pass over all files, from tick to tick.
   std::optional<SteadyTime> began_;

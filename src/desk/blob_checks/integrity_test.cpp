@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -130,6 +131,17 @@ TEST_F(IntegrityTest, TheWalkFindsEveryKindOfDamageByItself) {
   expect_refused(agent, lost, UploadDamage::missing);
   desk.sweep.tick();
   EXPECT_EQ(desk.metrics.damaged_uploads.Value(), 4);
+}
+
+TEST_F(IntegrityTest, AFileWhosePlaceSomethingElseHasTakenIsMissing) {
+  const Upload fifo = upload("fifo", big);
+  const Upload folder = upload("folder", big);
+  for (const Upload& one : {fifo, folder}) std::filesystem::remove(file_of(one));
+  ASSERT_EQ(::mkfifo(file_of(fifo).c_str(), 0600), 0);
+  std::filesystem::create_directory(file_of(folder));
+  expect_refused(agent, fifo, UploadDamage::missing);
+  integrity.tick();
+  for (const Upload& one : {fifo, folder}) EXPECT_EQ(row_of(one).damage, UploadDamage::missing) << one.name;
 }
 
 TEST_F(IntegrityTest, ContentInTheRowIsCheckedToo) {
@@ -297,15 +309,20 @@ TEST_F(IntegrityTest, AFileThatIsDeletedJustBeforeItIsMarkedIsNotReported) {
 }
 
 TEST_F(IntegrityTest, AFileThatCannotBeReadIsReportedAndNotMarked) {
+  HookedBlobs blobs(*desk.blobs);
+  Places places = desk.over(blobs);
+  Integrity checking(*desk.store, places, desk.uploads.events(), desk.clock, desk.log, desk.metrics,
+                     {hours(24), 1 << 20, seconds(1)});
   const Upload unreadable = upload("a.bin", big);
   const Upload sound = upload("b.bin", big);
-  std::filesystem::remove(file_of(unreadable));
-  std::filesystem::create_directory(file_of(unreadable));
-  integrity.tick();
+  blobs.reading = [&](const std::string& key) {
+    if (key == unreadable.blob_key) throw Unavailable("the disk has failed");
+  };
+  checking.tick();
   EXPECT_EQ(checked("unreadable"), 1);
   EXPECT_EQ(checked("sound"), 1) << "and the walk continues";
   EXPECT_FALSE(row_of(unreadable).damage);
-  std::filesystem::remove(file_of(unreadable));
+  EXPECT_FALSE(row_of(sound).damage);
 }
 
 TEST_F(IntegrityTest, AnUnreachablePlaceMarksNothingAndIsTriedAgainLater) {
@@ -328,6 +345,29 @@ TEST_F(IntegrityTest, AnUnreachablePlaceMarksNothingAndIsTriedAgainLater) {
   desk.clock.advance(hours(24));
   integrity.tick();
   EXPECT_EQ(row_of(sound).damage, UploadDamage::missing);
+}
+
+TEST_F(IntegrityTest, ASuspectWhosePlaceCannotBeReachedIsCheckedLater) {
+  Integrity suspicious = make({hours(0), 1 << 20, seconds(1)});
+  const Upload missing = upload("a.bin", big);
+  const Upload sound = upload("b.bin", "in its row");
+  const auto place = desk.folder.path() / "blobs";
+  const auto renamed_place = desk.folder.path() / "renamed_away";
+  std::filesystem::rename(place, renamed_place);
+  std::filesystem::create_directory(place);
+  std::filesystem::remove(renamed_place / missing.blob_key.substr(30) / missing.blob_key);
+  suspicious.suspect(missing);
+  suspicious.suspect(sound);
+  EXPECT_THROW(suspicious.tick(), Unavailable);
+  EXPECT_NO_THROW(suspicious.tick()) << "it pauses";
+  desk.clock.advance(minutes(1));
+  EXPECT_THROW(suspicious.tick(), Unavailable);
+  EXPECT_EQ(checked("sound"), 1) << "the other one was checked first";
+  std::filesystem::remove(place);
+  std::filesystem::rename(renamed_place, place);
+  desk.clock.advance(minutes(1));
+  suspicious.tick();
+  EXPECT_EQ(row_of(missing).damage, UploadDamage::missing);
 }
 
 TEST_F(IntegrityTest, BeyondTheLimitASuspectedFileWaitsForTheWalk) {

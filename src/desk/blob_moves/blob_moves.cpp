@@ -175,7 +175,7 @@ void BlobMoves::tick() {
 // A request that began under the old plan may end long after the blob move, but not after late_writes_for.
 bool BlobMoves::has_late_writes(const BlobMove& move) {
   if (settled_ == move) return false;
-  const bool over = clock_.now() - move.phase_at > rules_.late_writes_for;
+  const bool over = clock_.expiry_time() - move.phase_at > rules_.late_writes_for;
   const bool found = !store_.list_blobs(KeyRole::first, move.from, "", 1).empty() ||
                      !store_.list_blobs(KeyRole::twin, move.from, "", 1).empty();
   if (over && !found) settled_ = move;

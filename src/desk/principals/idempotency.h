@@ -38,7 +38,9 @@ class IdempotencyLocks {
   // idempotency_in_progress while another request holds the scope.
   Result<std::shared_ptr<IdempotencyLock>> enter(const Digest& scope);
   // The kept answer of this claim; none if it is unused. The caller holds the claim's scope. idempotency_mismatch.
-  Result<std::optional<std::string>> find(const Claim& claim) { return store_.find_answer(claim, clock_.now()); }
+  Result<std::optional<std::string>> find(const Claim& claim) {
+    return store_.find_answer(claim, clock_.expiry_time());
+  }
 
  private:
   ClaimStore& store_;

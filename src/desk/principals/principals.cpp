@@ -67,6 +67,13 @@ Result<Principal> Principals::by_token(std::string_view secret) {
   return Principal{*role, token->workspace_id, token->id, false};
 }
 
+std::optional<WorkspaceId> Principals::former_agent(std::string_view secret) {
+  if (!looks_like_token(secret)) return std::nullopt;
+  const auto token = store_.find_token(sha256(secret));
+  if (!token || token->kind != TokenKind::workspace || !token->revoked_at) return std::nullopt;
+  return token->workspace_id;
+}
+
 Result<Principal> Principals::by_session(std::string_view secret) {
   if (!looks_like_token(secret)) return errors::invalid_token;
   const auto token = store_.find_token(sha256(secret));
@@ -95,15 +102,17 @@ Result<Session> Principals::open_session(std::string_view secret) {
   FreshToken fresh = make_token();
   NewToken token{TokenKind::session, principal->workspace_id, fresh.hash, fresh.prefix, "page", now + kSessionLifetime};
   token.opened_by = principal->token_id;
-  const auto added = store_.add_token(token, now).take();
-  if (!added) return added.error();
+  const auto opened = store_.open_session(token, now).take();
+  if (!opened) return opened.error();
+  for (const TokenId& ended : opened->ended) bell_.ring(topic_of(ended));
+  const TokenId session = opened->session.id;
   if (principal->is_admin() && !principal->token_id && !still_live(*principal)) {
     // The operator's token was replaced meanwhile, and replace_admin() did not see this session.
-    (void)store_.revoke_token(added->id, clock_.now()).take();
+    (void)store_.revoke_token(session, clock_.now()).take();
     return errors::invalid_token;
   }
   principal->opened_by = principal->token_id;
-  principal->token_id = added->id;
+  principal->token_id = session;
   principal->by_session = true;
   return Session{std::move(fresh.secret), *principal, kSessionLifetime};
 }

@@ -3,6 +3,7 @@
 #pragma once
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -48,12 +49,14 @@ class Principals {
 
   // For a bearer token. A session's secret is not accepted.
   Result<Principal> by_token(std::string_view secret);
+  // The workspace whose agent this token belonged to, until it was revoked. None for any other secret.
+  std::optional<WorkspaceId> former_agent(std::string_view secret);
   // For the page's cookie.
   Result<Principal> by_session(std::string_view secret);
   // Called again for held requests and streams: false once the token is revoked or expired.
   bool still_live(const Principal& principal);
   // Signs a person in with the operator's or a sender's token; not_allowed for agents' tokens. The session ends with
-  // its token.
+  // its token. A token has kMostSessions at most: one more ends the oldest, and the requests that it holds open.
   Result<Session> open_session(std::string_view secret);
   void close_session(const Principal& principal);
   // Replaces the operator's token. Sessions that were opened with the old one end, and so do all requests and streams

@@ -31,24 +31,31 @@ Result<std::unique_ptr<Staging>> Uploads::stage(WorkspaceId workspace, UploadDir
                                                 const Principal& caller) {
   if (!rules_.staging || !store_.uploads_ready()) return errors::no_callback;
   if (!has_room(0)) return errors::insufficient_storage;
-  return std::make_unique<Staging>(*this, workspace, direction, owner_of(caller));
+  return std::make_unique<Staging>(*this, workspace, direction, caller);
 }
 
-Staging::Staging(Uploads& uploads, WorkspaceId workspace, UploadDirection direction, std::optional<TokenId> staged_by)
-    : uploads_(uploads), workspace_(workspace), direction_(direction), staged_by_(staged_by) {}
+Staging::Staging(Uploads& uploads, WorkspaceId workspace, UploadDirection direction, const Principal& caller)
+    : uploads_(uploads),
+      workspace_(workspace),
+      direction_(direction),
+      staged_by_(Uploads::owner_of(caller)),
+      by_agent_(caller.is_agent_of(workspace)) {}
 
-Staging::~Staging() {
-  if (!committed_) give_up();
-}
+Staging::~Staging() { give_up(); }
 
 void Staging::give_up() {
+  if (committed_ && !*refused_) return;
   open_.reset();
   for (const std::string& key : keys_) {
+    // The sweep deletes as an orphan what stays. There is no caller to report to, and a destructor must not throw.
     try {
-      uploads_.places_.drop_unreferenced(key);
-    } catch (const Unavailable& e) {
-      // The sweep deletes it as an orphan. There is no caller to report to, and a destructor must not throw.
-      uploads_.log_.warn("blob_not_dropped", {{"workspace_id", workspace_.text()}, {"reason", e.what()}});
+      try {
+        uploads_.places_.drop_unreferenced(key);
+      } catch (const std::exception& e) {
+        uploads_.log_.warn("blob_not_dropped", {{"workspace_id", workspace_.text()}, {"reason", e.what()}});
+      }
+    } catch (...) {
+      // Without memory the line cannot be written either.
     }
   }
   keys_.clear();
@@ -124,20 +131,23 @@ Digest Staging::digest() const {
 
 bool Staging::on_disk() const { return !keys_.empty(); }
 
-StagingTerms Staging::terms(Time now) const {
+StagingTerms Staging::terms(Time start) const {
   const UploadRules& rules = uploads_.rules_;
-  return {now + rules.ttl, rules.quota, direction_, staged_by_};
+  return {start + rules.ttl, rules.quota, direction_, staged_by_, by_agent_};
 }
 
 // After a commit was started, its rows may exist even if it fails. So the blobs are kept; if no row names them, the
-// sweep deletes them as orphans.
+// sweep deletes them as orphans. Only an answer that is an error, or that of an earlier request, means that there are
+// no rows.
 Commit<Result<std::vector<StagedUpload>>> Staging::commit(OptionalClaim<std::vector<StagedUpload>> claim) {
   using Answer = Result<std::vector<StagedUpload>>;
   if (done_.empty()) return Commit<Answer>::ready(errors::no_files);
   const Time now = uploads_.clock_.now();
   committed_ = true;
-  auto commit = uploads_.store_.stage_uploads(workspace_, std::move(done_), terms(now), now, std::move(claim));
-  commit.then([&events = uploads_.events_](const Answer& staged) {
+  auto commit = uploads_.store_.stage_uploads(workspace_, std::move(done_), terms(uploads_.clock_.lifetime_start()),
+                                              now, std::move(claim));
+  commit.then([&events = uploads_.events_, refused = refused_](const Answer& staged) {
+    *refused = !staged.has_value();
     if (!staged) return;
     for (const StagedUpload& item : *staged) events.staged(item);
   });

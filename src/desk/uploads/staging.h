@@ -3,12 +3,14 @@
 // it does not fit into a row. Belongs to one request, one thread at a time; Uploads makes it and outlives it. Throws
 // StorageFull and Unavailable like the places it writes to.
 #pragma once
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>
 
 #include "model/idempotency.h"
+#include "model/principal.h"
 #include "store/places.h"
 #include "store/store.h"
 
@@ -18,7 +20,7 @@ class Uploads;
 
 class Staging {
  public:
-  Staging(Uploads& uploads, WorkspaceId workspace, UploadDirection direction, std::optional<TokenId> staged_by);
+  Staging(Uploads& uploads, WorkspaceId workspace, UploadDirection direction, const Principal& caller);
   ~Staging();
 
   // too_many_files beyond the limit.
@@ -35,21 +37,26 @@ class Staging {
 
   // Call it once. no_files when there is none; quota_exceeded, workspace_removed.
   Commit<Result<std::vector<StagedUpload>>> commit(OptionalClaim<std::vector<StagedUpload>> claim = {});
-  // For a commit that was refused, or answered with earlier uploads: deletes the blobs, which no row names.
+  // When the commit was refused, or answered with earlier uploads: deletes the blobs, which no row names. Else it does
+  // nothing. Does not throw: the sweep deletes what it cannot delete. The destructor does the same; call it where the
+  // thread may wait for a disk.
   void give_up();
 
  private:
   struct File;
-  StagingTerms terms(Time now) const;
+  StagingTerms terms(Time start) const;
 
   Uploads& uploads_;
   const WorkspaceId workspace_;
   const UploadDirection direction_;
   const std::optional<TokenId> staged_by_;
+  const bool by_agent_;
   std::unique_ptr<File> open_;
   std::vector<NewUpload> done_;
   std::vector<std::string> keys_;  // of done_, in Places
   bool committed_ = false;
+  // Set by the commit, which may outlive this object.
+  const std::shared_ptr<std::atomic<bool>> refused_ = std::make_shared<std::atomic<bool>>(false);
 };
 
 }  // namespace restante::desk

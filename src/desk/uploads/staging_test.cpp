@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <new>
 
 #include "desk/uploads/test_uploads.h"
 #include "model/errors.h"
@@ -113,6 +114,19 @@ TEST_F(StagingTest, UnderAClaimOnlyTheFirstRequestStages) {
   EXPECT_TRUE(desk.bell.rung(0).empty());
   EXPECT_EQ(desk.metrics.uploads_staged.Value(), 1);
   EXPECT_EQ(desk.inbox_of(workspace).size(), 1u);
+}
+
+TEST_F(StagingTest, ARepeatedRequestLeavesNoBytesOfItsOwn) {
+  const Claim claim{sha256("scope"), sha256("request"), kStart + std::chrono::hours(25)};
+  const auto once = [&] {
+    const auto staging = stage();
+    add(*staging, "f", big);
+    const auto render = [](const std::vector<StagedUpload>&) { return std::string("answer"); };
+    return staging->commit(ClaimedAnswer<std::vector<StagedUpload>>{claim, render}).take();
+  };
+  ASSERT_TRUE(once());
+  ASSERT_FALSE(once());
+  EXPECT_EQ(desk.blob_files(), 1u);
 }
 
 TEST_F(StagingTest, OneFileMoreThanTheLimitIsRefusedWithTheLimit) {
@@ -297,6 +311,27 @@ TEST_F(StagingTest, ABlobThatCannotBeDeletedDoesNotEndTheServer) {
     std::ofstream(shelf) << "a file where a directory was";
   }
   EXPECT_EQ(desk.inbox_of(workspace).size(), 0u);
+}
+
+TEST_F(StagingTest, NoFailureWhileTheBlobsOfARequestAreDeletedEndsTheServer) {
+  const std::function<void()> kFailures[] = {[] { throw std::bad_alloc(); }, [] { throw Unavailable("gone"); },
+                                             [] { throw "not an exception class"; }};
+  for (const auto& failure : kFailures) {
+    HookedBlobs blobs(*desk.blobs);
+    blobs.dropping = [&, dropped = std::make_shared<int>(0)] {
+      if ((*dropped)++ == 0) failure();
+    };
+    Places place = desk.over(blobs);
+    Uploads uploads(*desk.store, place, desk.event_bus, desk.clock, desk.log, desk.metrics, {});
+    const auto before = desk.blob_files();
+    {
+      const auto staging = uploads.stage(workspace, UploadDirection::in, admin);
+      add(**staging, "one", big);
+      add(**staging, "two", big);
+      EXPECT_EQ(desk.blob_files(), before + 2);
+    }
+    EXPECT_EQ(desk.blob_files(), before + 1) << "the other one is still deleted";
+  }
 }
 
 // Fails after so many calls of write and finish.

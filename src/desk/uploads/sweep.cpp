@@ -33,7 +33,10 @@ void Sweep::tick() {
     const TimedMutexLock lock(running_);
     const SteadyTime now = clock_.steady();
     due = !swept_at_ || now - *swept_at_ >= rules_.every;
-    if (!due && (!measured_at_ || now - *measured_at_ >= kMeasureEvery)) measure();
+    if (!due && (!measured_at_ || now - *measured_at_ >= kMeasureEvery)) {
+      measure();
+      if (walking_ && clock_.trusted()) go_on_collecting();
+    }
   }
   if (due) (void)run_once();
 }
@@ -46,6 +49,7 @@ Result<SweepReport> Sweep::run_once() {
   SweepReport report;
   if (!store_.uploads_ready()) return report;  // nothing was ever staged, and which places are ours is not known
   unreachable_places_.clear();
+  walking_ = false;
   try {
     report.clock_jumped = !guard_.believable();
     if (report.clock_jumped)
@@ -93,7 +97,7 @@ void Sweep::sweep_rows(SweepReport& report) {
 
 // Blobs first, then the list of them. After a crash in between a blob is deleted again, which does no harm.
 void Sweep::drop_blobs(SweepReport& report) {
-  const Time unread = clock_.now() - rules_.longest_request;
+  const Time unread = clock_.expiry_time() - rules_.longest_request;
   for (std::string after; !stopping_;) {
     const SteadyTime start = std::chrono::steady_clock::now();
     const auto keys = store_.list_dropped_blobs(rules_.step, unread, after);
@@ -108,8 +112,10 @@ void Sweep::drop_blobs(SweepReport& report) {
 }
 
 void Sweep::collect_orphans(SweepReport& report) {
+  load_orphan_candidates();
   const Time before = clock_.now() - rules_.orphan_grace;
   report.orphans += static_cast<std::int64_t>(places_.drop_unfinished(before, &unreachable_places_));
+  walking_ = true;
   for (std::size_t listed = 0; listed < rules_.look_at && !stopping_;) {
     const SteadyTime start = std::chrono::steady_clock::now();
     const auto blobs = walk_.next_blobs(before, unreachable_places_);
@@ -118,11 +124,51 @@ void Sweep::collect_orphans(SweepReport& report) {
     const bool more = walk_.pass_blobs();
     if (!blobs.empty()) pause_for_writers(start, kPause);
     if (more) continue;
-    std::erase_if(orphan_candidates_, [this](const auto& candidate) RESTANTE_REQUIRES(running_) {
-      return candidate.second.walk != walk_number_ && !unreachable_places_.contains(parse_key(candidate.first)->place);
-    });
+    std::vector<std::string> gone;
+    for (const auto& [key, candidate] : orphan_candidates_) {
+      if (candidate.walk == walk_number_ || unreachable_places_.contains(parse_key(key)->place)) continue;
+      gone.push_back(key);
+    }
+    for (const std::string& key : gone) orphan_candidates_.erase(key);
     ++walk_number_;
+    walking_ = false;
+    record({}, std::move(gone));
     return;
+  }
+}
+
+void Sweep::go_on_collecting() {
+  SweepReport report;
+  collect_orphans(report);
+  log_report(report);
+}
+
+// Counted from when an earlier server found them: else a server that restarts often would never delete an orphan. Only
+// called while the clock can be trusted.
+void Sweep::load_orphan_candidates() {
+  if (loaded_) return;
+  const SteadyTime now = clock_.steady();
+  const Time wall = clock_.now();
+  for (const auto& [key, since] : store_.list_orphan_candidates()) {
+    if (!parse_key(key)) continue;
+    const auto age = std::max(wall - since, Time::duration::zero());
+    orphan_candidates_.try_emplace(key, Candidate{now - age, walk_number_});
+  }
+  loaded_ = true;
+}
+
+void Sweep::record(std::vector<OrphanCandidate> found, std::vector<std::string> gone) {
+  const auto take = [this](auto& from) {
+    const auto most = std::min(std::ssize(from), static_cast<std::ptrdiff_t>(std::max(rules_.step, 1)));
+    std::remove_reference_t<decltype(from)> taken(std::make_move_iterator(from.end() - most),
+                                                  std::make_move_iterator(from.end()));
+    from.erase(from.end() - most, from.end());
+    return taken;
+  };
+  while (!found.empty() || !gone.empty()) {
+    const SteadyTime start = std::chrono::steady_clock::now();
+    (void)store_.change_orphan_candidates(take(found), take(gone)).take();
+    if (!found.empty() || !gone.empty()) pause_for_writers(start, kPause);
   }
 }
 
@@ -130,20 +176,25 @@ void Sweep::collect_orphans(SweepReport& report) {
 // long by the steady clock.
 void Sweep::collect(const std::vector<BlobWalk::Blob>& blobs, SweepReport& report) {
   const SteadyTime now = clock_.steady();
+  std::vector<OrphanCandidate> found;
+  std::vector<std::string> gone;
   for (const auto& [key, named] : blobs) {
-    if (stopping_) return;
+    if (stopping_) break;
     if (named) {
-      orphan_candidates_.erase(key);
+      if (orphan_candidates_.erase(key) > 0) gone.push_back(key);
       continue;
     }
-    const auto candidate = orphan_candidates_.try_emplace(key, OrphanCandidate{now, walk_number_}).first;
+    const auto [candidate, is_new] = orphan_candidates_.try_emplace(key, Candidate{now, walk_number_});
+    if (is_new) found.push_back({key, clock_.now()});
     candidate->second.walk = walk_number_;
     if (now - candidate->second.since < rules_.orphan_grace) continue;
     if (places_.drop_all({&key, 1}, &unreachable_places_).empty()) continue;
     orphan_candidates_.erase(candidate);
+    gone.push_back(key);
     ++report.orphans;
     count_orphan(key);
   }
+  record(std::move(found), std::move(gone));
 }
 
 // Logs a place once until it answers again, not in every sweep.
@@ -158,7 +209,7 @@ void Sweep::log_unreachable_places() {
 
 void Sweep::measure() {
   measured_at_ = clock_.steady();
-  const UploadStats total = store_.upload_stats(clock_.now()).total;
+  const UploadStats total = store_.upload_stats(clock_.expiry_time(), {.limit = 0}).total;
   const UploadTally waiting{total.never_fetched.files + total.fetched.files + total.failed.files,
                             total.never_fetched.bytes + total.fetched.bytes + total.failed.bytes};
   metrics_.pending_uploads.Set(static_cast<double>(waiting.files));

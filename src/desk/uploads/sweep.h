@@ -1,9 +1,9 @@
 // Sweep deletes files that are due, and blobs after their rows. First it deletes acked rows after their retention and
 // unacked rows past their time, then the blobs of deleted rows. Last it deletes orphans (after a crash or a failed
-// commit): blobs that have had no row for longer than any upload can take (orphan_grace). It works in bounded steps, so
-// that other writes can run between them. Nothing is deleted by age when the wall clock has just jumped. An unreachable
-// place keeps its blobs until it answers again; the other places are swept nevertheless. Thread-safe: one sweep at a
-// time, the next one waits.
+// commit): blobs that have had no row for longer than any upload can take (orphan_grace); the store keeps since when,
+// so that a restart does not begin anew. It works in bounded steps, so that other writes can run between them. Nothing
+// is deleted by age when the wall clock has just jumped. An unreachable place keeps its blobs until it answers again;
+// the other places are swept nevertheless. Thread-safe: one sweep at a time, the next one waits.
 #pragma once
 #include <chrono>
 #include <map>
@@ -27,8 +27,9 @@ struct SweepRules {
   std::chrono::milliseconds longest_request{std::chrono::minutes(30)};
   std::chrono::milliseconds patience{std::chrono::seconds(10)};  // how long to wait for another sweep
   int step = 12;  // rows, or files, in one write: an upload may wait for it, about a millisecond
-  // With more blobs the search for orphans is spread over several sweeps: a query for a million takes seconds.
-  std::size_t look_at = 20'000;
+  // With more blobs the search for orphans is spread over the time until the next sweep and over several sweeps: a
+  // query for a million takes seconds.
+  std::size_t look_at = 1'000;
 };
 
 struct SweepReport {
@@ -45,7 +46,8 @@ class Sweep final : public BlobJob {
   Sweep(Store& store, Places& places, UploadEvents& events, const Clock& clock, Log& log, Metrics& metrics,
         SweepRules rules);
 
-  // Called about every second: the first sweep at once, then one every period. Updates the metrics from time to time.
+  // Called about every second: the first sweep at once, then one every period. In between it updates the metrics and
+  // looks for orphans from time to time.
   void tick();
   // One complete sweep. sweep_running when another one does not end. Throws Unavailable, which is counted. It throws at
   // the end, too, if a place that is written to could not be reached; the next sweep continues.
@@ -57,7 +59,11 @@ class Sweep final : public BlobJob {
   void sweep_rows(SweepReport& report) RESTANTE_REQUIRES(running_);
   void drop_blobs(SweepReport& report) RESTANTE_REQUIRES(running_);
   void collect_orphans(SweepReport& report) RESTANTE_REQUIRES(running_);
+  void load_orphan_candidates() RESTANTE_REQUIRES(running_);
+  void record(std::vector<OrphanCandidate> found, std::vector<std::string> gone);
   void collect(const std::vector<BlobWalk::Blob>& blobs, SweepReport& report) RESTANTE_REQUIRES(running_);
+  // Between two sweeps.
+  void go_on_collecting() RESTANTE_REQUIRES(running_);
   void measure() RESTANTE_REQUIRES(running_);
   void log_report(const SweepReport& report) const;
   void log_unreachable_places() RESTANTE_REQUIRES(running_);
@@ -74,11 +80,13 @@ class Sweep final : public BlobJob {
   std::set<Place> logged_places_ RESTANTE_GUARDED_BY(running_);
   BlobWalk walk_ RESTANTE_GUARDED_BY(running_);
   std::uint64_t walk_number_ RESTANTE_GUARDED_BY(running_) = 0;
-  struct OrphanCandidate {
+  bool walking_ RESTANTE_GUARDED_BY(running_) = false;  // through all blobs, and not at their end
+  struct Candidate {
     SteadyTime since;
     std::uint64_t walk;  // the last one that met it; a blob that a complete walk did not meet is deleted
   };
-  std::map<std::string, OrphanCandidate> orphan_candidates_ RESTANTE_GUARDED_BY(running_);  // blobs without a row
+  std::map<std::string, Candidate> orphan_candidates_ RESTANTE_GUARDED_BY(running_);  // blobs without a row
+  bool loaded_ RESTANTE_GUARDED_BY(running_) = false;                                 // the ones that are stored
 };
 
 }  // namespace restante::desk

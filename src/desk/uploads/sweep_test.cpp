@@ -170,6 +170,54 @@ TEST_F(SweepTest, ASuspectThatWasDeletedIsForgotten) {
   EXPECT_EQ(after(hours(2)).orphans, 0);
 }
 
+TEST_F(SweepTest, ASuspectCountsFromWhenAServerBeforeTheRestartFoundIt) {
+  const std::string key = orphan();
+  const Upload kept = stage(big);
+  EXPECT_EQ(after(seconds(1)).orphans, 0);
+  for (int i = 0; i < 59; ++i) {
+    desk.clock.advance(minutes(1));
+    EXPECT_EQ(sweep_of(desk.places, small_steps()).run_once()->orphans, 0);
+  }
+  desk.clock.advance(minutes(1));
+  EXPECT_EQ(sweep_of(desk.places, small_steps()).run_once()->orphans, 1);
+  EXPECT_FALSE(desk.blobs->open(key));
+  EXPECT_TRUE(desk.blobs->open(kept.blob_key));
+  EXPECT_TRUE(desk.store->list_orphan_candidates().empty());
+}
+
+TEST_F(SweepTest, ASuspectWhoseTimeIsInTheFutureBeginsAnew) {
+  const std::string key = orphan();
+  EXPECT_TRUE(desk.store->change_orphan_candidates({{key, desk.clock.now() + hours(5)}}, {}).take());
+  EXPECT_EQ(after(seconds(1)).orphans, 0);
+  EXPECT_EQ(after(hours(1)).orphans, 1);
+}
+
+TEST_F(SweepTest, NothingIsDeletedByAgeWhileTheClockIsInDoubt) {
+  const Upload waiting = stage(big);
+  const std::string key = orphan();
+  EXPECT_EQ(after(seconds(1)).orphans, 0);
+  desk.clock.doubt(desk.clock.now());
+  const SweepReport report = after(hours(40 * 24));
+  EXPECT_TRUE(report.clock_jumped);
+  EXPECT_EQ(report.expired + report.orphans, 0);
+  EXPECT_TRUE(desk.blobs->open(key));
+  EXPECT_TRUE(desk.uploads.find(kOperator, workspace, waiting.id));
+  EXPECT_EQ(desk.uploads.waiting(kOperator, workspace, {}, 10).size(), 1u) << "its agent still gets it";
+  EXPECT_TRUE(desk.uploads.ack(workspace, waiting.id).take());
+}
+
+TEST_F(SweepTest, AFileThatComesWhileTheClockIsBehindDoesNotExpireWhenTheClockIsSetRight) {
+  const Time right = desk.clock.now();
+  desk.clock.doubt(right);
+  desk.clock.jump(-hours(40 * 24));
+  const Upload waiting = stage(big);
+  EXPECT_GT(waiting.expires_at, right);
+  desk.clock.jump(hours(40 * 24));
+  desk.clock.accept();
+  EXPECT_EQ(after(minutes(1)).expired, 0);
+  EXPECT_EQ(desk.uploads.waiting(kOperator, workspace, {}, 10).size(), 1u);
+}
+
 TEST_F(SweepTest, ASearchAmongManyIsSpreadOverSeveralSweeps) {
   SweepRules rules = small_steps();
   rules.look_at = 1;

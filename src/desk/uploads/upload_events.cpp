@@ -14,6 +14,8 @@ std::string facts_of_fetch(const Upload& upload) {
     out.member("name", upload.name);
     out.member("size", upload.size);
     out.member("fetched_at", *upload.fetched_at);
+    // Decides who may see the event: see is_chat() in desk/events/event.h.
+    out.member_or_null("source_id", upload.source_id ? upload.source_id->text() : std::string());
   });
 }
 

@@ -7,9 +7,6 @@
 namespace restante::desk {
 namespace {
 
-// Files from other agents are not part of the chat that a sender may see.
-bool may_see(const Principal& caller, const Upload& upload) { return !caller.sees_chat_only() || !upload.source_id; }
-
 Error damaged(UploadDamage damage) {
   const ErrorKind& kind = damage == UploadDamage::missing ? errors::content_missing : errors::integrity_error;
   return Error(kind, {{"damage", std::string(name_of(damage))}}).with_sentence(std::string(sentence_of(damage)));
@@ -19,6 +16,8 @@ Error damaged(UploadDamage damage) {
 bool has_size(OpenBlob& blob, std::int64_t size) { return std::cmp_equal(blob.size(), size); }
 
 }  // namespace
+
+bool may_see(const Principal& caller, const Upload& upload) { return !caller.sees_chat_only() || !upload.source_id; }
 
 Result<OpenUpload> Uploads::open(const Principal& caller, WorkspaceId workspace, FileId id) {
   auto upload = admit(caller, workspace, id);
@@ -30,7 +29,7 @@ Result<Upload> Uploads::admit(const Principal& caller, WorkspaceId workspace, Fi
   auto upload = store_.read_upload(workspace, id);
   if (!upload) return upload.error();
   if (!may_see(caller, *upload)) return errors::upload_gone;
-  if (!upload->acked_at && clock_.now() >= upload->expires_at) return errors::upload_gone;
+  if (!upload->acked_at && clock_.expiry_time() >= upload->expires_at) return errors::upload_gone;
   const bool shown = rules_.acked_content == AckedContent::everyone || caller.is_person_of(workspace);
   if (upload->acked_at && !shown) return errors::upload_gone;
   return upload;
@@ -78,7 +77,7 @@ Error Uploads::report_damage(const Upload& upload, UploadDamage damage) {
 }
 
 Result<UploadStatus> Uploads::find(const Principal& caller, WorkspaceId workspace, FileId id) {
-  auto upload_status = store_.find_upload_status(workspace, id, clock_.now());
+  auto upload_status = store_.find_upload_status(workspace, id, clock_.expiry_time());
   if (upload_status && !may_see(caller, upload_status->upload)) return errors::upload_gone;
   return upload_status;
 }
@@ -89,7 +88,7 @@ std::vector<Upload> Uploads::waiting(const Principal& caller, WorkspaceId worksp
   std::vector<Upload> shown;
   // A client takes a short page for the end, so the page is filled up when files are omitted.
   for (;;) {
-    auto page = store_.list_waiting(workspace, after, limit, clock_.now());
+    auto page = store_.list_waiting(workspace, after, limit, clock_.expiry_time());
     const bool last = page.size() < most;
     if (!page.empty()) after = page.back().id;
     for (Upload& upload : page) {
@@ -112,7 +111,7 @@ void Uploads::record_fetch(const Upload& upload) {
 }
 
 Commit<Result<UploadChange>> Uploads::ack(WorkspaceId workspace, FileId id) {
-  auto commit = store_.ack_upload(workspace, id, clock_.now());
+  auto commit = store_.ack_upload(workspace, id, moment());
   commit.then([&events = events_](const Result<UploadChange>& change) {
     if (change) events.acked(*change);
   });
@@ -120,7 +119,7 @@ Commit<Result<UploadChange>> Uploads::ack(WorkspaceId workspace, FileId id) {
 }
 
 Commit<Result<UploadChange>> Uploads::fail(WorkspaceId workspace, FileId id, std::string reason) {
-  auto commit = store_.fail_upload(workspace, id, std::move(reason), clock_.now());
+  auto commit = store_.fail_upload(workspace, id, std::move(reason), moment());
   commit.then([&events = events_, &integrity = integrity_](const Result<UploadChange>& change) {
     if (!change) return;
     events.failed(*change);
@@ -130,7 +129,7 @@ Commit<Result<UploadChange>> Uploads::fail(WorkspaceId workspace, FileId id, std
 }
 
 Commit<Result<UploadChange>> Uploads::recall(const Principal& caller, WorkspaceId workspace, FileId id) {
-  auto commit = store_.recall_upload(workspace, id, owner_of(caller), clock_.now());
+  auto commit = store_.recall_upload(workspace, id, owner_of(caller), moment());
   commit.then([&events = events_](const Result<UploadChange>& change) {
     if (change) events.recalled(*change);
   });

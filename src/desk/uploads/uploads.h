@@ -24,6 +24,9 @@ namespace restante::desk {
 // Who may still read a file that was acked, until it is swept.
 enum class AckedContent { people, everyone };
 
+// Whether this caller may know of the file: files from other agents are not part of the chat that a sender may see.
+bool may_see(const Principal& caller, const Upload& upload);
+
 struct UploadRules {
   std::uint64_t per_file_bytes = kMaxFileBytes;
   std::uint64_t per_request_bytes = 128ull << 20;
@@ -84,11 +87,12 @@ class Uploads {
   // The state of the file, also when its content cannot be reached. upload_gone when absent or not the caller's.
   Result<UploadStatus> find(const Principal& caller, WorkspaceId workspace, FileId id);
   std::vector<Upload> waiting(const Principal& caller, WorkspaceId workspace, std::optional<FileId> after, int limit);
-  std::vector<Upload> list(const UploadFilter& filter) { return store_.list_uploads(filter, clock_.now()); }
-  AllUploadStats stats() { return store_.upload_stats(clock_.now()); }
+  std::vector<Upload> list(const UploadFilter& filter) { return store_.list_uploads(filter, clock_.expiry_time()); }
+  AllUploadStats stats(const UploadStatsPage& page = {}) { return store_.upload_stats(clock_.expiry_time(), page); }
 
  private:
   friend class Staging;
+  Moment moment() const { return {clock_.now(), clock_.expiry_time()}; }
   // The token that owns a file this caller stages: only it may recall the file. None for the operator, who may recall
   // any file.
   static std::optional<TokenId> owner_of(const Principal& caller) {

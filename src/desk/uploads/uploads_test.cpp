@@ -55,6 +55,22 @@ TEST_F(UploadsTest, WhoMayOpenAFileAndUntilWhen) {
   for (const Principal& who : {agent, sender, admin}) expect_gone(desk.uploads.open(who, workspace, late.id));
 }
 
+TEST_F(UploadsTest, WhileTheClockIsInDoubtAFileThatWaitsCanBeAckedAndTheAckHasItsOwnTime) {
+  const Upload acked = upload();
+  const Upload failed = upload();
+  const Upload recalled = upload();
+  const Time trusted = desk.clock.now();
+  desk.clock.jump(std::chrono::hours(40 * 24));
+  desk.clock.doubt(trusted);
+  const auto ack = desk.uploads.ack(workspace, acked.id).take();
+  ASSERT_TRUE(ack);
+  EXPECT_EQ(ack->upload.acked_at, desk.clock.now());
+  const auto failure = desk.uploads.fail(workspace, failed.id, "no room").take();
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->upload.failed_at, desk.clock.now());
+  EXPECT_TRUE(desk.uploads.recall(admin, workspace, recalled.id).take());
+}
+
 TEST_F(UploadsTest, OpeningIsNoFetchAndAFetchUpdatesItsTime) {
   const Upload waiting = upload();
   const auto fetched_at = [&] { return desk.uploads.find(kOperator, workspace, waiting.id)->upload.fetched_at; };

@@ -28,14 +28,4 @@ Result<Workspace> Access::check(WorkspaceId from, WorkspaceId to) {
   return std::move(*target);
 }
 
-std::vector<Workspace> Access::peers(WorkspaceId id) {
-  const auto above = store_.ancestors(id);
-  std::vector<Workspace> found;
-  for (Workspace& workspace : store_.list_workspaces()) {
-    if (workspace.id == id || !related(id, above, workspace.id, store_.ancestors(workspace.id), roots_)) continue;
-    found.push_back(std::move(workspace));
-  }
-  return found;
-}
-
 }  // namespace restante::desk

@@ -17,8 +17,10 @@ class Access {
   // The other workspace. may_not_talk, also if it does not exist: the caller learns nothing about workspaces it may not
   // talk to. workspace_removed if it could talk to the other one.
   Result<Workspace> check(WorkspaceId from, WorkspaceId to);
-  // All workspaces it may talk to, without itself and without removed ones.
-  std::vector<Workspace> peers(WorkspaceId id);
+  // The workspaces it may talk to, without itself and without removed ones, oldest first.
+  std::vector<Workspace> peers(WorkspaceId id, const WorkspacePage& page = {}) {
+    return store_.list_relatives(id, roots_ == Roots::talk, page);
+  }
 
  private:
   WorkspaceStore& store_;

@@ -3,10 +3,10 @@
 // gets its secret when it registers and with every heartbeat. Thread-safe.
 #pragma once
 #include <string>
+#include <string_view>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/mutex.h"
 #include "base/seal.h"
 #include "store/workspaces.h"
 
@@ -24,13 +24,16 @@ class InboundSecrets {
   Result<std::string> rotate(WorkspaceId workspace);
   // Empty if there is none that can be read; makes no new one.
   std::string find(WorkspaceId workspace);
+  // A new secret that a registration stores in its own transaction, if the workspace has none that can be read.
+  NewInboundSecret prepare(WorkspaceId workspace);
+  // The secret in a text that the store returned. Empty for an empty text, and for one that cannot be read.
+  std::string open(WorkspaceId workspace, std::string_view sealed);
 
  private:
   WorkspaceStore& store_;
   const Seal& seal_;
   const Clock& clock_;
   Log& log_;
-  Mutex making_;  // two first calls at once must agree on one secret
 };
 
 }  // namespace restante::desk

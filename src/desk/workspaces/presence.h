@@ -2,11 +2,16 @@
 // many to write each one to the database: polls are kept in memory and written together every few seconds; a crash
 // loses only some seconds of them. An agent with an open poll is listening. An agent without one for longer than its
 // usual gap between two polls is silent, even if its heartbeats continue. Presence publishes an event when an agent
-// comes online, becomes silent and goes offline, once each. A silence is measured by the steady clock; time in which
-// this server did not run is not counted. Thread-safe. Throws Unavailable where it uses the store.
+// comes online, becomes silent and goes offline, once each.
+//
+// Only agents that were seen by this server are in memory. Their silence is measured by the steady clock. An agent may
+// poll another server on the same database: what the database knows is asked before an agent is called silent, and with
+// it agents that this server has never seen. Time in which this server did not run is not counted. Thread-safe. Throws
+// Unavailable where it uses the store.
 #pragma once
 #include <memory>
-#include <unordered_map>
+#include <optional>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -24,14 +29,19 @@ struct PollStatus {
   bool listening = false;                              // a poll is open right now
 };
 
+struct PresenceRules {
+  std::chrono::seconds shortest_silence{60};  // a shorter one is a slow network or a busy agent
+  bool alone = true;                          // no other server uses the database
+  std::chrono::seconds flush_every{15};       // how often each server calls flush()
+};
+
 class Presence {
  public:
-  // A silence shorter than `shortest_silence` is a slow network or a busy agent.
   Presence(WorkspaceStore& store, EventBus& event_bus, const Clock& clock, Log& log, Metrics& metrics,
-           std::chrono::seconds shortest_silence = std::chrono::seconds(60));
+           PresenceRules rules = {});
 
-  // Reads the store's state, the first time. Call it before a commit that calls seen().
-  void prepare();
+  // Reads what the store knows of the agent, unless it was seen here lately. Call it before a commit that calls seen().
+  void prepare(WorkspaceId id) { prepare(id, Sign::any); }
   // The agent reads its inbox. It counts as listening until the returned value is destroyed, which may be after this
   // object.
   std::shared_ptr<const void> poll(WorkspaceId id);
@@ -39,6 +49,8 @@ class Presence {
   void acked(WorkspaceId id, const InboxQuery& cursor);
   // The seq up to which the agent has read, if that is not written yet; else 0.
   std::int64_t acked_seq(WorkspaceId id) const;
+  // The same when it reads by row; else no value.
+  std::optional<InboxRowId> acked_id(WorkspaceId id) const;
   // The agent registered or sent a heartbeat.
   void seen(WorkspaceId id);
   // The store has set it offline.
@@ -49,15 +61,24 @@ class Presence {
   // `workspace` is as the store has it. Only workspaces in poll mode can be silent.
   PollStatus poll_status(const Workspace& workspace);
   // Writes the collected polls, and returns the workspaces whose inboxes were acked by them. What could not be written
-  // is written the next time.
+  // is written the next time. For other servers a poll that stays open is written again from time to time.
   std::vector<WorkspaceId> flush();
-  // Publishes which agents have become silent since the last call.
+  // Publishes which agents have become silent since the last call. Each silence is published by one server.
   void report_silences();
 
  private:
   struct Agents;
   class Poll;
 
+  enum class Sign { poll, any };
+  void prepare(WorkspaceId id, Sign sign);
+  // How long a poll may be known to another server only.
+  std::chrono::microseconds written_late() const;
+  std::optional<std::chrono::microseconds> silent_for(const Workspace& workspace) const;
+  std::vector<QuietAgent> quiet_here();
+  // Also the agents that are quiet elsewhere. Returns those that were not recorded yet.
+  Result<std::vector<WorkspaceId>> record_silences(const std::vector<QuietAgent>& here);
+  std::vector<QuietAgent> quiet_elsewhere();
   void publish_status(WorkspaceId id, std::string_view event, const PollStatus& poll_status);
 
   WorkspaceStore& store_;
@@ -65,7 +86,8 @@ class Presence {
   const Clock& clock_;
   Log& log_;
   Metrics& metrics_;
-  const std::chrono::seconds shortest_silence_;
+  const PresenceRules rules_;
+  const SteadyTime started_;
   std::shared_ptr<Agents> agents_;
 };
 

@@ -188,6 +188,7 @@ TEST_F(PresenceTest, ASilenceIsPublishedOnceAndItsEndToo) {
 TEST_F(PresenceTest, APushAgentThatPolledOnceIsNeverSilent) {
   agent = desk.make_workspace(DeliveryMode::push);
   poll();
+  tick();
   desk.clock.advance(minutes(5));
   beat();
   tick();
@@ -216,6 +217,82 @@ TEST_F(PresenceTest, AnotherServerKnowsTheUsualGapAndCountsNoTimeItDidNotRun) {
   desk.clock.advance(minutes(3));
   ASSERT_TRUE(status().silent_for);
   EXPECT_GT(*status().silent_for, minutes(38)) << "from its last poll on";
+}
+
+// Two servers on one database.
+struct SharedPresenceTest : PresenceTest {
+  static PresenceRules shared() {
+    PresenceRules rules;
+    rules.alone = false;
+    return rules;
+  }
+  void tick_both() {
+    for (Presence* server : {&one, &other}) {
+      server->flush();
+      server->report_silences();
+    }
+  }
+  // As the servers' loops run.
+  void let_pass(minutes time) {
+    for (seconds passed{0}; passed < time; passed += seconds(15)) {
+      desk.clock.advance(seconds(15));
+      tick_both();
+    }
+  }
+  bool silent_on(Presence& server) {
+    return server.poll_status(*desk.store->find_workspace(agent)).silent_for.has_value();
+  }
+
+  Presence one{*desk.store, desk.event_bus, desk.clock, desk.log, desk.metrics, shared()};
+  Presence other{*desk.store, desk.event_bus, desk.clock, desk.log, desk.metrics, shared()};
+};
+
+TEST_F(SharedPresenceTest, AnAgentThatPollsOneServerIsNotSilentForTheOther) {
+  for (int i = 0; i < 40; ++i) {
+    one.poll(agent);
+    desk.clock.advance(seconds(15));
+    tick_both();
+    ASSERT_FALSE(silent_on(other)) << i;
+  }
+  EXPECT_EQ(published(), std::vector<std::string>{"WORKSPACE_ONLINE"});
+  EXPECT_EQ(desk.metrics.silent_workspaces.Value(), 0);
+}
+
+TEST_F(SharedPresenceTest, AnAgentThatChangedTheServerIsNotSilentForTheFirst) {
+  one.poll(agent);
+  tick_both();
+  const auto held = other.poll(agent);
+  let_pass(minutes(10));
+  EXPECT_FALSE(silent_on(one)) << "the poll is still open there";
+  EXPECT_EQ(published(), std::vector<std::string>{"WORKSPACE_ONLINE"});
+}
+
+TEST_F(SharedPresenceTest, ASilenceIsPublishedByOneOfThemAndSoIsItsEnd) {
+  one.poll(agent);
+  other.poll(agent);
+  published();
+  let_pass(minutes(10));
+  EXPECT_TRUE(silent_on(one));
+  EXPECT_TRUE(silent_on(other));
+  EXPECT_EQ(published(), std::vector<std::string>{"WORKSPACE_SILENT"});
+  EXPECT_EQ(desk.metrics.silent_workspaces.Value(), 1);
+  Presence later(*desk.store, desk.event_bus, desk.clock, desk.log, desk.metrics, shared());
+  desk.clock.advance(minutes(10));
+  later.report_silences();
+  EXPECT_EQ(published(), std::vector<std::string>{}) << "a server that starts later does not report it again";
+  later.poll(agent);
+  EXPECT_EQ(published(), std::vector<std::string>{"WORKSPACE_ONLINE"});
+}
+
+TEST_F(SharedPresenceTest, TheSilenceOfAnAgentWhoseServerEndedIsReportedByAnother) {
+  {
+    Presence ended(*desk.store, desk.event_bus, desk.clock, desk.log, desk.metrics, shared());
+    ended.poll(agent);
+    ended.flush();
+  }
+  published();
+  let_pass(minutes(10));
+  EXPECT_EQ(published(), std::vector<std::string>{"WORKSPACE_SILENT"});
 }
 
 TEST_F(PresenceTest, ARemovedWorkspaceIsForgottenAlsoWhileItPolls) {

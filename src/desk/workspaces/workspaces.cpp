@@ -2,6 +2,7 @@
 
 #include "desk/principals/tokens.h"
 #include "model/errors.h"
+#include "model/workspace_rules.h"
 
 namespace restante::desk {
 namespace {
@@ -52,8 +53,7 @@ bool Workspaces::may_register(const Principal& caller, WorkspaceId id) {
   return false;
 }
 
-Result<CheckedRegistration> Workspaces::checked_registration(const Principal& caller,
-                                                             const Registration& registration) {
+Result<PreparedRegistration> Workspaces::prepare(const Principal& caller, const Registration& registration) {
   using Role = Principal::Role;
   const auto id = registration.id ? registration.id : caller.workspace_id;
   const bool unbound = caller.role == Role::enrolment && !caller.workspace_id;
@@ -67,39 +67,49 @@ Result<CheckedRegistration> Workspaces::checked_registration(const Principal& ca
     checked.create_as = registration.name.empty() ? "agent" : registration.name;
   }
   checked.id = id ? *id : WorkspaceId::make(clock_.now());
+  checked.delivery_mode = registration.delivery_mode;
   checked.url = registration.url;
   checked.agent_card = registration.agent_card;
   if (caller.role == Role::enrolment) checked.enrolment = caller.token_id;
   checked.first_only = caller.role == Role::anonymous;
-  return checked;
+  auto delivery = delivery_after(checked, known ? &*known : nullptr);
+  if (!delivery) return delivery.error();
+  PreparedRegistration prepared{std::move(checked), std::move(*delivery), {}};
+  // A caller with the workspace's own token needs no new one.
+  if (caller.role != Role::workspace) {
+    FreshToken fresh = make_token();
+    prepared.checked.token = NewToken{TokenKind::workspace, {}, fresh.hash, fresh.prefix, "registered", {}};
+    prepared.auth_token = std::move(fresh.secret);
+  }
+  return prepared;
 }
 
 Result<Registered> Workspaces::register_agent(const Principal& caller, const Registration& registration) {
-  const DeliveryMode mode =
-      registration.delivery_mode.value_or(registration.url.empty() ? DeliveryMode::poll : DeliveryMode::push);
-  if (mode == DeliveryMode::push && registration.url.empty()) {
-    return Error(errors::bad_field, {{"field", std::string("url")}})
-        .with_sentence("delivery_mode push needs a url; agents without one register with delivery_mode poll");
-  }
-  auto checked = checked_registration(caller, registration);
-  if (!checked) return checked.error();
-  checked->delivery_mode = mode;
-  FreshToken fresh = make_token();
-  // A caller with the workspace's own token needs no new one.
-  if (caller.role != Principal::Role::workspace)
-    checked->token = NewToken{TokenKind::workspace, {}, fresh.hash, fresh.prefix, "registered", {}};
-  presence_.prepare();
-  auto registered = store_.register_agent(*checked, clock_.now()).take();
+  auto prepared = prepare(caller, registration);
+  if (!prepared) return prepared.error();
+  return register_agent(std::move(*prepared));
+}
+
+Result<Registered> Workspaces::register_agent(PreparedRegistration prepared) {
+  presence_.prepare(prepared.checked.id);
+  auto registered = store_.register_agent(prepared.checked, clock_.now()).take();
   if (!registered) return registered.error();
   const WorkspaceId id = registered->workspace.id;
-  log_.info("workspace_registered", {{"workspace_id", id.text()}, {"delivery_mode", name_of(mode)}});
+  log_.info("workspace_registered",
+            {{"workspace_id", id.text()}, {"delivery_mode", name_of(registered->workspace.delivery_mode)}});
+  const auto& secret = prepared.checked.inbound_secret;
+  if (secret && secret->sealed == registered->inbound_secret) {
+    log_.info("inbound_secret_made", {{"workspace_id", id.text()}});
+  }
   presence_.seen(id);
   event_bus_.changed(id);
-  return Registered{std::move(registered->workspace), registered->token ? std::move(fresh.secret) : std::string()};
+  return Registered{std::move(registered->workspace),
+                    registered->token ? std::move(prepared.auth_token) : std::string(),
+                    std::move(registered->inbound_secret)};
 }
 
 Commit<Result<void>> Workspaces::beat(WorkspaceId id, const Heartbeat& heartbeat) {
-  presence_.prepare();
+  presence_.prepare(id);
   const Time now = clock_.now();
   auto commit = store_.record_heartbeat(id, heartbeat, now);
   commit.then([this, id, now](const Result<void>& beaten) {
@@ -132,8 +142,8 @@ Result<Workspace> Workspaces::find(WorkspaceId id) {
   return workspace;
 }
 
-std::vector<Workspace> Workspaces::list() {
-  auto all = store_.list_workspaces();
+std::vector<Workspace> Workspaces::list(const WorkspacePage& page) {
+  auto all = store_.list_workspaces(page);
   for (Workspace& workspace : all) bring_up_to_date(workspace);
   return all;
 }

@@ -28,9 +28,17 @@ struct Registration {
   std::optional<DeliveryMode> delivery_mode;
 };
 
+// A registration that was checked as far as that is possible before the store's transaction.
+struct PreparedRegistration {
+  CheckedRegistration checked;
+  Delivery delivery;       // how the agent will get its messages, unless the workspace is changed meanwhile
+  std::string auth_token;  // the secret of checked.token; empty: none
+};
+
 struct Registered {
   Workspace workspace;
-  std::string auth_token;  // empty when the agent has one already
+  std::string auth_token;      // empty when the agent has one already
+  std::string inbound_secret;  // encrypted, for InboundSecrets::open(); empty: none
 };
 
 class Workspaces {
@@ -46,11 +54,16 @@ class Workspaces {
   // enrolment, or when the workspace has no live one. An id that does not exist is created for admin, for an enrolment
   // that is not bound to another workspace, and for an anonymous caller.
   Result<Registered> register_agent(const Principal& caller, const Registration& registration);
+  // The same in two steps, for a caller that checks the url and adds an inbound secret in between. The second step is
+  // one transaction, and nothing after it can fail: a registration that is not answered with success has used nothing
+  // up.
+  Result<PreparedRegistration> prepare(const Principal& caller, const Registration& registration);
+  Result<Registered> register_agent(PreparedRegistration prepared);
   Commit<Result<void>> beat(WorkspaceId id, const Heartbeat& heartbeat);
   // Found and not removed, with the status as of now: offline after 90 s without a sign of life; online at once after a
   // poll.
   Result<Workspace> find(WorkspaceId id);
-  std::vector<Workspace> list();
+  std::vector<Workspace> list(const WorkspacePage& page = {});
   PollStatus poll_status(const Workspace& workspace) { return presence_.poll_status(workspace); }
   Result<Workspace> patch(WorkspaceId id, const WorkspacePatch& patch);
   // Returns the tokens that were revoked with it.
@@ -60,8 +73,6 @@ class Workspaces {
 
  private:
   bool may_register(const Principal& caller, WorkspaceId id);
-  // By what right the caller registers, as far as it can be checked before the store's transaction.
-  Result<CheckedRegistration> checked_registration(const Principal& caller, const Registration& registration);
   void bring_up_to_date(Workspace& workspace);
 
   Store& store_;
