@@ -32,7 +32,10 @@ Seen cut(std::string_view input, std::size_t piece) {
   for (std::size_t at = 0; at < input.size(); at += piece) {
     lines.add(
         input.substr(at, piece), [&](std::string_view line) { seen.lines.emplace_back(line); },
-        [&] { ++seen.too_long; });
+        [&](const std::vector<Json>& ids) {
+          ++seen.too_long;
+          for (const Json& id : ids) ORACLE(id.if_string() || id.if_number());
+        });
   }
   return seen;
 }

@@ -111,6 +111,8 @@ std::optional<std::string> quoted(std::string_view text) {
       out += "%0D";
     else if (c == '\n')
       out += "%0A";
+    else if (c == '\\')
+      out += "\\\\";
     else
       out += c;
   }

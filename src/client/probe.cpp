@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "client/resolve.h"
 #include "client/trust.h"
 #include "client/wire.h"
 

@@ -1,4 +1,4 @@
-#include "client/resolve.h"
+#include "client/wire.h"
 
 #include <netdb.h>
 #include <sys/socket.h>

@@ -3,9 +3,8 @@
 #include <openssl/ssl.h>
 #include <unistd.h>
 
+#include <boost/asio/ssl/context.hpp>
 #include <cstdlib>
-
-#include "client/authorities.h"
 
 namespace restante::client {
 namespace {

@@ -9,8 +9,6 @@
 #include <boost/asio/ssl/error.hpp>
 #include <boost/asio/ssl/host_name_verification.hpp>
 
-#include "client/resolve.h"
-
 namespace restante::client {
 namespace asio = boost::asio;
 using std::chrono::steady_clock;

@@ -8,6 +8,8 @@
 #include <boost/system/system_error.hpp>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "client/failure.h"
 #include "client/loop.h"
@@ -66,5 +68,11 @@ class Wire {
   std::chrono::milliseconds idle_{30'000};
   std::optional<Deadline> total_;
 };
+
+// A name look-up that can be abandoned. getaddrinfo cannot be interrupted and may hang for half a minute on a laptop
+// that has just woken up. So it runs on its own thread, which continues alone after the caller has stopped waiting.
+// Gives at least one endpoint, in the system's order of preference.
+Outcome<std::vector<boost::asio::ip::tcp::endpoint>> resolve(const std::shared_ptr<Loop>& loop, const std::string& host,
+                                                             std::uint16_t port, Deadline deadline);  // resolve.cpp
 
 }  // namespace restante::client

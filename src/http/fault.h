@@ -18,6 +18,8 @@ Response to_response(const Fault& fault, std::uint64_t max = 0);
 
 namespace faults {
 inline constexpr Fault malformed{400, "bad_request", "the request is not well-formed HTTP/1.1"};
+inline constexpr Fault no_host{400, "bad_request", "an HTTP/1.1 request must have a Host header; this one has none"};
+inline constexpr Fault several_hosts{400, "bad_request", "a request must have one Host header; this one has more"};
 inline constexpr Fault uri_too_long{414, "uri_too_long", "the request line is too long"};
 inline constexpr Fault headers_too_large{431, "headers_too_large", "the request has too many or too large headers"};
 inline constexpr Fault unknown_method{501, "method_unknown", "this method is not implemented"};

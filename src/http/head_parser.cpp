@@ -151,7 +151,8 @@ std::optional<Fault> note_header(std::string_view name, std::string_view value, 
 }
 
 std::optional<Fault> check_framing(const Request& request, const Framing& framing) {
-  if (framing.hosts > 1 || (framing.hosts == 0 && !request.http_1_0)) return faults::malformed;
+  if (framing.hosts > 1) return faults::several_hosts;
+  if (framing.hosts == 0 && !request.http_1_0) return faults::no_host;
   if (framing.lengths > 1 || framing.codings > 1) return faults::malformed;
   if (framing.codings > 0 && (framing.lengths > 0 || request.http_1_0)) return faults::malformed;
   if (framing.unknown_coding) return faults::unknown_coding;

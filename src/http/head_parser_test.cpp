@@ -224,6 +224,24 @@ TEST(HeadParser, HeaderLinesTwoParsersCouldReadDifferentlyAreRefused) {
   }
 }
 
+TEST(HeadParser, AMissingAndASecondHostHaveTheirOwnSentences) {
+  const auto sentence = [](std::string_view head) {
+    Request request;
+    const auto fault = parse_head(head, {}, request);
+    return fault ? fault->sentence : "ok";
+  };
+  EXPECT_EQ(sentence("GET / HTTP/1.1\r\n\r\n"), "an HTTP/1.1 request must have a Host header; this one has none");
+  EXPECT_EQ(sentence("GET http://a/ HTTP/1.1\r\n\r\n"),
+            "an HTTP/1.1 request must have a Host header; this one has none");
+  for (const std::string_view second : {"Host: a", "host: b"}) {
+    for (const std::string_view version : {"HTTP/1.1", "HTTP/1.0"}) {
+      EXPECT_EQ(sentence("GET / " + std::string(version) + "\r\nHost: a\r\n" + std::string(second) + "\r\n\r\n"),
+                "a request must have one Host header; this one has more");
+    }
+  }
+  EXPECT_EQ(sentence("GET / HTTP/1.1\r\nHost: a b\r\n\r\n"), faults::malformed.sentence);
+}
+
 TEST(HeadParser, HostIsGivenOnceAndIsAHost) {
   EXPECT_EQ(without_size(read("GET / HTTP/1.1\r\n\r\n")), kBad);
   EXPECT_EQ(without_size(read("GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n")), kBad);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <span>
 #include <utility>
 
 #include "base/text.h"
@@ -15,7 +16,9 @@ using Parameters = std::vector<MediaType::Parameter>;
 constexpr std::size_t kMaxParameters = 16;
 constexpr std::size_t kMaxBoundary = 70;
 
-enum class Dialect { rfc, browser };
+// How a quoted string is written. rfc: a backslash escapes any character. escaping: it escapes a quote and a backslash;
+// any other one is itself. plain: it is always itself.
+enum class Dialect { rfc, escaping, plain };
 
 bool one_of(std::string_view set, char c) { return set.find(c) != std::string_view::npos; }
 bool is_alnum(char c) { return is_alpha(c) || is_digit(c); }
@@ -52,7 +55,7 @@ class Scanner {
 
   // No value when it is empty or the quote is not closed.
   std::optional<std::string> value(Dialect dialect) {
-    if (take('"')) return dialect == Dialect::rfc ? escaped() : browser_quoted();
+    if (take('"')) return dialect == Dialect::rfc ? rfc_quoted() : disposition_quoted(dialect);
     const std::string_view run = take_while([dialect](char c) { return is_unquoted_char(c, dialect); });
     if (run.empty()) return std::nullopt;
     return std::string(run);
@@ -66,7 +69,7 @@ class Scanner {
     return run;
   }
 
-  std::optional<std::string> escaped() {
+  std::optional<std::string> rfc_quoted() {
     std::string out;
     while (!rest_.empty()) {
       if (take('"')) return out;
@@ -78,18 +81,28 @@ class Scanner {
     return std::nullopt;
   }
 
-  std::optional<std::string> browser_quoted() {
-    const std::size_t end = rest_.find('"');
-    if (end == std::string_view::npos) return std::nullopt;
+  std::optional<std::string> disposition_quoted(Dialect dialect) {
+    static constexpr std::pair<std::string_view, char> kCodes[] = {{"%22", '"'}, {"%0D", '\r'}, {"%0A", '\n'}};
+    static constexpr std::pair<std::string_view, char> kEscapes[] = {{"\\\"", '"'}, {"\\\\", '\\'}};
     std::string out;
-    for (std::string_view raw = rest_.substr(0, end); !raw.empty();) {
-      const std::string_view code = raw.substr(0, 3);
-      const char decoded = code == "%22" ? '"' : code == "%0D" ? '\r' : code == "%0A" ? '\n' : '\0';
-      out.push_back(decoded != '\0' ? decoded : raw.front());
-      raw.remove_prefix(decoded != '\0' ? 3 : 1);
+    while (!rest_.empty()) {
+      if (take('"')) return out;
+      if (take_code(kCodes, out) || (dialect == Dialect::escaping && take_code(kEscapes, out))) continue;
+      out.push_back(rest_.front());
+      rest_.remove_prefix(1);
     }
-    rest_.remove_prefix(end + 1);
-    return out;
+    return std::nullopt;
+  }
+
+  // Appends the character that the code at the front stands for, if there is one.
+  bool take_code(std::span<const std::pair<std::string_view, char>> codes, std::string& out) {
+    for (const auto& [code, decoded] : codes) {
+      if (!rest_.starts_with(code)) continue;
+      out.push_back(decoded);
+      rest_.remove_prefix(code.size());
+      return true;
+    }
+    return false;
   }
 
   std::string_view rest_;
@@ -160,15 +173,25 @@ std::optional<std::string> form_data_boundary(std::string_view content_type) {
 
 std::optional<ContentDisposition> parse_content_disposition(std::string_view value) {
   if (std::ranges::any_of(value, [](char c) { return c == '\r' || c == '\n' || c == '\0'; })) return std::nullopt;
-  Scanner in(value);
-  in.skip_spaces();
   ContentDisposition out;
-  out.type = lower_case(in.token());
-  const std::optional<Parameters> parameters = parse_parameters(in, Dialect::browser);
+  std::optional<Parameters> parameters;
+  // `name="a\"; filename="b"` of a browser is not well-formed with escapes: the first string would end after
+  // `filename=`.
+  for (const Dialect dialect : {Dialect::escaping, Dialect::plain}) {
+    Scanner in(value);
+    in.skip_spaces();
+    out.type = lower_case(in.token());
+    parameters = parse_parameters(in, dialect);
+    if (parameters) break;
+  }
   if (out.type.empty() || !parameters) return std::nullopt;
   out.name = copy_of(find_parameter(*parameters, "name"));
   if (const std::string* extended = find_parameter(*parameters, "filename*")) out.filename = extended_value(*extended);
   if (!out.filename) out.filename = copy_of(find_parameter(*parameters, "filename"));
+  const auto names_a_file = [](const MediaType::Parameter& parameter) {
+    return parameter.name.starts_with("filename*");
+  };
+  if (!out.filename && std::ranges::any_of(*parameters, names_a_file)) return std::nullopt;
   return out;
 }
 

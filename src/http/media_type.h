@@ -1,10 +1,10 @@
 // Media types and dispositions: the two header values with parameters.
 //
 // A media type is read by the grammar of RFC 9110: tokens or quoted strings with backslash escapes. A
-// Content-Disposition is read as browsers and HTTP libraries write it in practice: raw UTF-8 between quotes, where a
-// backslash is only a backslash. Pure functions, linear in the length of the value; they return no value when it is
-// malformed. A parameter given twice is malformed: two readers that each use a different one make request smuggling
-// possible.
+// Content-Disposition is read as browsers and HTTP libraries write it in practice: raw UTF-8 between quotes. Go, Ruby
+// and Python escape with a backslash, browsers and curl do not; a value is read in the first way, or else in the
+// second. Pure functions, linear in the length of the value; they return no value when it is malformed. A parameter
+// given twice is malformed: two readers that each use a different one make request smuggling possible.
 #pragma once
 #include <optional>
 #include <string>
@@ -40,11 +40,14 @@ std::optional<std::string> form_data_boundary(std::string_view content_type);
 
 struct ContentDisposition {
   std::string type;                     // lower case
-  std::optional<std::string> name;      // as bytes: `%22`, `%0D` and `%0A` decoded, nothing else
+  std::optional<std::string> name;      // as bytes: `%22`, `%0D` and `%0A` decoded, and `\"` and `\\`; nothing else
   std::optional<std::string> filename;  // the same; from `filename*` when that is well-formed UTF-8 and not empty
 };
 
-// The value must not contain CR, LF or NUL; other control characters are allowed, since browsers send them unescaped.
+// `\"` is an escaped quote if a closing quote follows it, and `\\` is then a backslash; any other backslash is itself.
+// The value must not contain CR, LF or NUL; other control characters are allowed, since browsers send them unescaped. A
+// file name that is given only in a form that cannot be read (a malformed `filename*`, `filename*0`) is malformed:
+// without it the file would look like a text field.
 std::optional<ContentDisposition> parse_content_disposition(std::string_view value);
 
 }  // namespace restante::http

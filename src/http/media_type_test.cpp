@@ -107,8 +107,9 @@ std::string filename_of(std::string_view parameters) {
 
 TEST(Disposition, IsReadAsRealClientsSendIt) {
   expect_rows(filename_of,
-              {{"filename=\"a%22b\\c;é漢.txt\"", "a\"b\\c;é漢.txt"},      // curl, Chromium, undici
-               {"filename=\"a%22b\\\\c;é漢.txt\"", "a\"b\\\\c;é漢.txt"},  // requests, httpx
+              {{"filename=\"a%22b\\c;é漢.txt\"", "a\"b\\c;é漢.txt"},     // curl, Chromium, undici
+               {"filename=\"a%22b\\\\c;é漢.txt\"", "a\"b\\c;é漢.txt"},   // requests, httpx
+               {"filename=\"a\\\"b\\\\c;é漢.txt\"", "a\"b\\c;é漢.txt"},  // Go, Ruby
                {"filename=\"a%22b%5Cc%3B%C3%A9%E6%BC%A2.txt\"", "a\"b%5Cc%3B%C3%A9%E6%BC%A2.txt"},  // aiohttp
                {"filename=\"cr%0D%0Alf.txt\"", "cr\r\nlf.txt"},
                {"filename=\"\"", ""},
@@ -133,8 +134,29 @@ TEST(Disposition, DecodesTheFieldNameTheSameWay) {
 
 TEST(Disposition, TakesABackslashForABackslash) {
   expect_rows(filename_of, {{"filename=\"C:\\\"", "C:\\"},
+                            {"filename=\"C:\\dir\\a.txt\"", "C:\\dir\\a.txt"},
+                            {"filename=\"C:\\\" ", "C:\\"},
                             {"filename=\"a\\\"; x=\"b\"", "a\\"},
-                            {"filename=\"a\\\"b.txt\"", "(malformed)"}});
+                            {"filename=\"a\\\"; x=b", "a\\"},
+                            {"x=\"b\\\"; filename=\"a\\\"", "a\\"}});
+}
+
+TEST(Disposition, TakesABackslashAndAQuoteForAQuoteIfTextFollows) {
+  expect_rows(filename_of, {{"filename=\"a\\\"b.txt\"", "a\"b.txt"},
+                            {"filename=\"\\\"\\\"\"", "\"\""},
+                            {"filename=\"a\\\";b.txt\"", "a\";b.txt"},
+                            {"filename=\"a\\\"; x=b\"", "a\"; x=b"},
+                            {"filename=\"a\\\"; x=\\\"b\\\".txt\"; y=z", "a\"; x=\"b\".txt"},
+                            {"filename=\"a\\\\\"", "a\\"},
+                            {"filename=\"a\\\\\\\"b\"", "a\\\"b"},
+                            {"filename=\"a\\\\b\"", "a\\b"}});
+}
+
+TEST(Disposition, ReadsOneValueInOneWay) {
+  for (const std::string_view parameters :
+       {"filename=\"a\\\"b", "filename=\"a\\\\\"b\"", "x=\"b\\\"; filename=\"a\\\"b\""}) {
+    EXPECT_EQ(filename_of(parameters), "(malformed)") << parameters;
+  }
 }
 
 TEST(Disposition, PrefersAWellFormedExtendedName) {
@@ -143,13 +165,21 @@ TEST(Disposition, PrefersAWellFormedExtendedName) {
                             {"filename*=\"UTF-8''a.txt\"", "a.txt"}});
 }
 
-TEST(Disposition, IgnoresAnIllFormedExtendedName) {
+TEST(Disposition, IgnoresAnIllFormedExtendedNameBesideAnotherNameAndIsMalformedWithoutOne) {
   for (const std::string_view extended :
        {"ISO-8859-1''a", "UTF-8'a", "UTF-8", "UTF-8''", "UTF-8''%", "UTF-8''%4", "UTF-8''%zz", "UTF-8''a'b",
         "UTF-8''%C0%AF", "UTF-8''%ED%A0%80", "UTF-8''%F4%90%80%80", "UTF-8''%E6%BC", "UTF-8''%FF", "UTF-8''a*",
         "\"UTF-8''a b\"", "UTF-8''é"}) {
     EXPECT_EQ(filename_of("filename=\"x\"; filename*=" + std::string(extended)), "x") << extended;
-    EXPECT_EQ(filename_of("filename*=" + std::string(extended)), "(none)") << extended;
+    EXPECT_EQ(filename_of("filename=\"\"; filename*=" + std::string(extended)), "") << extended;
+    EXPECT_EQ(filename_of("filename*=" + std::string(extended)), "(malformed)") << extended;
+  }
+}
+
+TEST(Disposition, IsMalformedWhenItsOnlyFileNameIsInParts) {
+  for (const std::string_view parts : {"filename*0=\"a\"; filename*1=\".txt\"", "filename*0*=UTF-8''a; filename*1=b"}) {
+    EXPECT_EQ(filename_of(parts), "(malformed)") << parts;
+    EXPECT_EQ(filename_of("filename=\"x\"; " + std::string(parts)), "x") << parts;
   }
 }
 

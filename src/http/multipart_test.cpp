@@ -182,10 +182,10 @@ const std::vector<Client>& clients() {
         {"note", "(none)", "", "a text field", true}}},
       {"curl-chunked-expect", {{"files", "plain.txt", "text/plain", "hello", true}}},
       {"curl", {{"files", kBrowserName, "text/plain", "hello", true}, {"files", "two.bin", kOctets, kBinary, true}}},
-      {"httpx",
-       {{"files", "a\"b\\\\c;é漢.txt", "text/plain", "hello", true}, {"files", "two.bin", kOctets, kBinary, true}}},
-      {"requests",
-       {{"files", "a\"b\\\\c;é漢.txt", "text/plain", "hello", true}, {"files", "two.bin", "", kBinary, true}}},
+      {"go", {{"files", kBrowserName, kOctets, "hello", true}, {"files", "two.bin", kOctets, kBinary, true}}},
+      {"httpx", {{"files", kBrowserName, "text/plain", "hello", true}, {"files", "two.bin", kOctets, kBinary, true}}},
+      {"requests", {{"files", kBrowserName, "text/plain", "hello", true}, {"files", "two.bin", "", kBinary, true}}},
+      {"ruby", {{"files", kBrowserName, "text/plain", "hello", true}, {"files", "two.bin", kOctets, kBinary, true}}},
       {"undici", {{"files", kBrowserName, "text/plain", "hello", true}, {"files", "two.bin", kOctets, kBinary, true}}},
       {"uppy-xhr",
        {{"name", "(none)", "", kBrowserName, true},
@@ -394,6 +394,11 @@ TEST(Multipart, RefusesBrokenPartHeaders) {
         std::string("Content-Disposition: form-data; name=a; filename=\"f\"; filename=\"g\"\r\n")}) {
     EXPECT_EQ(parse(with_headers(headers)), (Outcome{Status::malformed, {}})) << testing::PrintToString(headers);
   }
+}
+
+TEST(Multipart, NeverTakesAFileWithAMalformedNameForAField) {
+  const std::string headers = "Content-Disposition: form-data; name=\"files\"; filename*=UTF-8''%zz\r\n";
+  EXPECT_EQ(parse(file_part("x") + with_headers(headers)), (Outcome{Status::malformed, {file("x")}}));
 }
 
 TEST(Multipart, StopsAtTheBeginningOfADelimiterThatTurnedOutToBeContent) {

@@ -2,20 +2,24 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 
 #include "base/test_rows.h"
+#include "http/head_parser.h"
 
 namespace restante::http {
 namespace {
 
 constexpr std::string_view kTag = "\"abc\"";
 
-// "whole", "none", or the first and last byte that are sent.
-std::string chosen(std::string_view range, std::uint64_t size = 1000, std::string_view if_range = "") {
-  const auto choice = choose_range(range, if_range, kTag, size);
-  if (choice.answer == RangeAnswer::unsatisfiable) return "none";
-  if (choice.answer == RangeAnswer::whole) {
+// "whole", "none", "304", "412", or the first and last byte that are sent.
+std::string chosen(const FileConditions& conditions, std::uint64_t size = 1000) {
+  const auto choice = choose_answer(conditions, kTag, size);
+  if (choice.answer == FileAnswer::unsatisfiable) return "none";
+  if (choice.answer == FileAnswer::not_modified) return "304";
+  if (choice.answer == FileAnswer::precondition_failed) return "412";
+  if (choice.answer == FileAnswer::whole) {
     EXPECT_EQ(choice.range.offset, 0u);
     EXPECT_EQ(choice.range.length, size);
     return "whole";
@@ -24,6 +28,22 @@ std::string chosen(std::string_view range, std::uint64_t size = 1000, std::strin
   EXPECT_LE(choice.range.length, size);
   EXPECT_LE(choice.range.offset, size - choice.range.length);
   return std::to_string(choice.range.offset) + "-" + std::to_string(choice.range.offset + choice.range.length - 1);
+}
+
+std::string chosen(std::string_view range, std::uint64_t size = 1000,
+                   const std::optional<std::string>& if_range = std::nullopt) {
+  FileConditions conditions;
+  conditions.range = range;
+  conditions.if_range = if_range;
+  return chosen(conditions, size);
+}
+
+// What a request with these header lines gets.
+std::string requested(std::string_view headers, std::string_view method = "GET") {
+  Request request;
+  EXPECT_FALSE(
+      parse_head(std::string(method) + " / HTTP/1.1\r\nHost: h\r\n" + std::string(headers) + "\r\n", {}, request));
+  return chosen(FileConditions(request));
 }
 
 TEST(Ranges, TheExamplesOfRfc9110) {
@@ -90,17 +110,74 @@ TEST(Ranges, TheUnitMayBeWrittenInAnyLetterCaseAndTheRangeHaveBlanksAround) {
 TEST(Ranges, IfRangeMustNameThisVersionExactly) {
   EXPECT_EQ(chosen("bytes=0-1", 1000, "\"abc\""), "0-1");
   for (const char* other :
-       {"\"abd\"", "W/\"abc\"", "abc", "\"ABC\"", "Sun, 15 Nov 2026 03:28:00 GMT", "*", "\"abc\", \"x\""})
+       {"", "\"abd\"", "W/\"abc\"", "abc", "\"ABC\"", "Sun, 15 Nov 2026 03:28:00 GMT", "*", "\"abc\", \"x\""})
     EXPECT_EQ(chosen("bytes=0-1", 1000, other), "whole") << other;
   EXPECT_EQ(chosen("bytes=5000-", 1000, "\"old\""), "whole");
 }
 
-TEST(Ranges, AListOfTagsNamesATag) {
-  for (const char* list : {"*", " * ", "\"abc\"", "W/\"abc\"", "\"x\", \"abc\"", "\"x\",W/\"abc\" ,\"y\"", ", \"abc\""})
-    EXPECT_TRUE(etag_matches(list, kTag)) << list;
+TEST(Conditions, IfNoneMatchIsNotModifiedWhenItNamesTheTag) {
+  FileConditions conditions;
   for (const char* list :
-       {"", "\"x\"", "abc", "\"abc", "\"ABC\"", "w/\"abc\"", "W/ \"abc\"", "\"abc\" \"x\"", "**", "*, \"x\""})
-    EXPECT_FALSE(etag_matches(list, kTag)) << list;
+       {"*", " * ", "\"abc\"", "W/\"abc\"", "\"x\", \"abc\"", "\"x\",W/\"abc\" ,\"y\"", ", \"abc\""}) {
+    conditions.if_none_match = list;
+    EXPECT_EQ(chosen(conditions), "304") << list;
+  }
+  for (const char* list :
+       {"", "\"x\"", "abc", "\"abc", "\"ABC\"", "w/\"abc\"", "W/ \"abc\"", "\"abc\" \"x\"", "**", "*, \"x\""}) {
+    conditions.if_none_match = list;
+    EXPECT_EQ(chosen(conditions), "whole") << list;
+  }
+}
+
+TEST(Conditions, IfMatchFailsUnlessItNamesTheTagStrongly) {
+  FileConditions conditions;
+  for (const char* list : {"*", "\"abc\"", "\"x\", \"abc\"", "W/\"abc\", \"abc\""}) {
+    conditions.if_match = list;
+    EXPECT_EQ(chosen(conditions), "whole") << list;
+  }
+  for (const char* list : {"", "\"x\"", "W/\"abc\"", "abc", "\"ABC\"", "*, \"x\""}) {
+    conditions.if_match = list;
+    EXPECT_EQ(chosen(conditions), "412") << list;
+  }
+}
+
+TEST(Conditions, AreEvaluatedInTheOrderOfRfc9110) {
+  FileConditions conditions;
+  conditions.if_match = "\"old\"";
+  conditions.if_none_match = "\"abc\"";
+  conditions.range = "bytes=5000-";
+  EXPECT_EQ(chosen(conditions), "412");
+  conditions.if_match = "\"abc\"";
+  EXPECT_EQ(chosen(conditions), "304");
+  conditions.if_none_match = "\"old\"";
+  EXPECT_EQ(chosen(conditions), "none");
+  conditions.if_range = "\"old\"";
+  EXPECT_EQ(chosen(conditions), "whole");
+}
+
+TEST(Conditions, SeveralLinesAreOneListAndOfARangeNone) {
+  EXPECT_EQ(requested("If-Match: \"x\"\r\nIf-Match: \"abc\"\r\n"), "whole");
+  EXPECT_EQ(requested("If-None-Match: \"x\"\r\nif-none-match: \"abc\"\r\n"), "304");
+  EXPECT_EQ(requested("Range: bytes=0-1\r\nRange: bytes=5-6\r\n"), "whole");
+  EXPECT_EQ(requested("Range: bytes=0-1\r\nRange: bytes=0-1\r\n"), "whole");
+  EXPECT_EQ(requested("Range:\r\nRange: bytes=0-1\r\n"), "whole");
+  EXPECT_EQ(requested("Range: bytes=0-1\r\nIf-Range: \"abc\"\r\nIf-Range: \"abc\"\r\n"), "whole");
+  EXPECT_EQ(requested("Range: bytes=0-1\r\nIf-Range:\r\nIf-Range: \"abc\"\r\n"), "whole");
+}
+
+TEST(Conditions, AHeaderWithoutAValueIsThere) {
+  EXPECT_EQ(requested("Range: bytes=0-1\r\n"), "0-1");
+  EXPECT_EQ(requested("Range: bytes=0-1\r\nIf-Range:\r\n"), "whole");
+  EXPECT_EQ(requested("If-Match:\r\n"), "412");
+  EXPECT_EQ(requested("If-None-Match:\r\n"), "whole");
+  EXPECT_EQ(requested("Range:\r\n"), "whole");
+}
+
+TEST(Conditions, ARangeIsForAGetOnly) {
+  EXPECT_EQ(requested("Range: bytes=0-1\r\n", "HEAD"), "whole");
+  EXPECT_EQ(requested("Range: bytes=5000-\r\n", "HEAD"), "whole");
+  EXPECT_EQ(requested("If-Match: \"x\"\r\n", "HEAD"), "412");
+  EXPECT_EQ(requested("If-None-Match: \"abc\"\r\n", "HEAD"), "304");
 }
 
 }  // namespace

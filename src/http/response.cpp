@@ -46,6 +46,7 @@ std::string_view reason(int status) {
       {409, "Conflict"},
       {410, "Gone"},
       {411, "Length Required"},
+      {412, "Precondition Failed"},
       {413, "Content Too Large"},
       {414, "URI Too Long"},
       {415, "Unsupported Media Type"},

@@ -23,7 +23,8 @@ struct Response;
 using Header = std::pair<std::string, std::string>;
 
 // Part of an open file or blob; `owner` keeps it open until it is sent. Without a descriptor, read() returns the
-// content piece by piece, on a pool thread; 0 means that the content cannot be read, and the connection is cut.
+// content piece by piece, on a pool thread; 0 means that the content cannot be read, and the connection is cut. A file
+// is read on a pool thread, too, unless the kernel sends it.
 struct FileSlice {
   std::shared_ptr<const void> owner;
   int fd = -1;
@@ -52,6 +53,10 @@ struct HeldPoll {
   std::chrono::milliseconds patience{0};
   std::function<std::optional<Response>()> attempt;
   std::function<Response()> give_up;  // the empty answer: time is up, the server stops, or too many are held
+  // True after an attempt that stopped early, so that jobs of others can run: it is called again at once, also when
+  // `patience` is over.
+  std::function<bool()> unfinished = {};
+  std::string tenant = {};  // the attempts of one tenant take turns with those of others; empty: those of this client
 };
 
 // Server-sent events. next() is called now, after every ring, and again after a step with `more` was sent. The stream
@@ -65,6 +70,7 @@ struct Events {
   std::string owner;                             // the stream counts against this owner's limit of held requests
   std::chrono::milliseconds keep_alive{15'000};  // a comment is sent this often, so that proxies keep the connection
   std::function<std::optional<Step>()> next;
+  std::string tenant = {};  // as in HeldPoll
 };
 
 // The result of a call to another server.

@@ -40,6 +40,7 @@ struct Route {
   std::function<BodyHandling(Request&)> receive;  // stream
   std::uint64_t body_limit = 0;                   // 0 = the server's limit for this kind of body
   Fault cut = faults::body_cut;                   // the answer to a body that ends too early
+  bool answers_a_state = false;  // a 5xx is the state that was asked for: no failed request, and no line in the log
 };
 
 // The answer to a request whose body the route does not accept; `limit` is the most that it accepts.

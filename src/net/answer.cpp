@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "net/connection.h"
-#include "net/forwarder.h"
+#include "net/upstream_request.h"
 
 namespace restante::net {
 namespace {
@@ -26,10 +26,14 @@ bool has_header(const http::Response& response, std::string_view name) {
                      [&](const http::Header& header) { return equal_ignoring_case(header.first, name); });
 }
 
-http::Response unavailable() {
-  http::Response response = http::json(
-      503,
-      R"({"error":"the server cannot reach its storage; try again shortly","code":"platform_unavailable","retry_after":1})");
+constexpr const char* kUnavailable =
+    R"({"error":"the server cannot reach its storage; try again shortly","code":"platform_unavailable","retry_after":1})";
+constexpr const char* kOutcomeUnknown =
+    R"({"error":"the storage failed while this was being committed, and it may have been stored; repeat the request )"
+    R"(with the same Idempotency-Key","code":"outcome_unknown","retry_after":1})";
+
+http::Response unavailable(const char* body = kUnavailable) {
+  http::Response response = http::json(503, body);
   response.headers.emplace_back("Retry-After", "1");
   return response;
 }
@@ -85,6 +89,7 @@ void Connection::write_head_to(std::string& head, const http::Request& request, 
 }
 
 asio::awaitable<bool> Connection::send_text(std::string_view head, std::string_view body) {
+  answering_ = true;
   boost::system::error_code ec;
   Socket::Pieces pieces{head, body};
   std::uint64_t sent = 0;
@@ -133,7 +138,7 @@ asio::awaitable<bool> Connection::send_file(const http::FileSlice& file) {
     const bool first = !ends;
     if (first) ends = shared().waiters.arm(io_thread_.executor(), file.topics, {});
     if (!first && !ends->waiter().take_ring()) continue;
-    const bool allowed = co_await on_pool(*shared().pool, may_go_on);
+    const bool allowed = co_await on_pool(*shared().pool, may_go_on, group_);
     if (!allowed) co_return false;
   }
   co_return true;
@@ -145,9 +150,8 @@ asio::awaitable<http::Response> Connection::settle(http::Request& request, http:
       const std::shared_ptr<http::Later> pending = *later;
       const asio::any_io_executor executor = io_thread_.executor();
       auto initiate = [&pending, &executor](auto handler) {
-        auto resume = std::make_shared<decltype(handler)>(std::move(handler));
-        // Called on the writer's thread: it only posts.
-        pending->when_done([resume, executor] { asio::post(executor, std::move(*resume)); });
+        const auto resume = make_resume(handler, executor);  // called on the writer's thread: it only posts
+        until_memory([&] { pending->when_done(resume); });
       };
       co_await asio::async_initiate<const asio::use_awaitable_t<>, void()>(initiate, asio::use_awaitable);
       auto answer = [&pending] { return pending->answer(); };
@@ -155,7 +159,7 @@ asio::awaitable<http::Response> Connection::settle(http::Request& request, http:
         response = answer();
       } else {
         ThreadPool& pool = pending->may_block == http::MayBlock::on_bytes ? *shared().bytes_pool : *shared().pool;
-        response = co_await on_pool(pool, answer);
+        response = co_await on_pool(pool, answer, group_);
       }
     } else if (auto* wait = std::get_if<std::shared_ptr<http::HeldPoll>>(&response.content)) {
       const std::shared_ptr<http::HeldPoll> held = *wait;
@@ -164,7 +168,7 @@ asio::awaitable<http::Response> Connection::settle(http::Request& request, http:
       const std::shared_ptr<http::Forward> order = *forward;
       http::Forwarded came = co_await net::forward(*order);
       auto then = [&] { return order->then(std::move(came)); };
-      response = co_await on_pool(*shared().pool, then);
+      response = co_await on_pool(*shared().pool, then, group_);
     } else {
       co_return response;
     }
@@ -191,7 +195,8 @@ asio::awaitable<Connection::Sent> Connection::perform(http::Request& request, ht
     const std::string head = write_head(request, response, file.length);
     bool whole = co_await send_text(head, {});
     if (!whole || head_only) co_return Sent{response.status, whole};
-    if (file.fd >= 0) {
+    // TLS sends bytes and not a file, and to read a file may take the disk's time: not on this thread.
+    if (file.fd >= 0 && !socket_.secure()) {
       whole = co_await send_file(file);
     } else {
       whole = co_await send_pieces(request, file);
@@ -203,6 +208,7 @@ asio::awaitable<Connection::Sent> Connection::perform(http::Request& request, ht
   const std::string_view shown = head_only ? std::string_view() : std::string_view(body);
   // Nearly every answer fits into the socket at once: then no coroutine is created for it.
   boost::system::error_code ec;
+  answering_ = true;
   const std::size_t sent = socket_.write_now({head, shown}, ec);
   if (ec) co_return Sent{response.status, false};
   if (sent == head.size() + shown.size()) co_return Sent{response.status, true};
@@ -214,10 +220,11 @@ asio::awaitable<Connection::Sent> Connection::perform(http::Request& request, ht
 
 asio::awaitable<http::Response> Connection::hold(http::Request&, std::shared_ptr<http::HeldPoll> wait) {
   const auto until = std::chrono::steady_clock::now() + wait->patience;
+  const std::size_t group = wait->tenant.empty() ? group_ : group_named(wait->tenant);
   auto attempt = [&] { return wait->attempt(); };
   if (!armed_) {
     armed_ = shared().waiters.arm(io_thread_.executor(), wait->topics, wait->owner);
-    std::optional<http::Response> answer = co_await on_pool(*shared().pool, attempt);
+    std::optional<http::Response> answer = co_await on_pool(*shared().pool, attempt, group);
     if (answer) co_return std::move(*answer);
   }
   armed_->count();
@@ -225,10 +232,15 @@ asio::awaitable<http::Response> Connection::hold(http::Request&, std::shared_ptr
   watch_for_departure();
   std::optional<http::Response> answer;
   Wake wake = Wake::rung;
-  while (!answer && wake == Wake::rung) {
-    wake = co_await armed_->waiter().park(until);
+  bool again = true;
+  while (!answer && again) {
+    const bool unfinished = wait->unfinished && wait->unfinished();
+    // Without a wait if there is more to look at, but a client that has gone ends it.
+    const SteadyTime next = unfinished ? SteadyTime() : until;
+    wake = co_await armed_->waiter().park(next);
+    again = wake == Wake::rung || (unfinished && wake == Wake::time_up);
     // Also when the time is up: the bell is only a hint.
-    if (wake != Wake::ended) answer = co_await on_pool(*shared().pool, attempt);
+    if (wake != Wake::ended) answer = co_await on_pool(*shared().pool, attempt, group);
   }
   if (watching_) socket_.cancel();
   if (!answer) co_return wait->give_up();
@@ -275,8 +287,9 @@ asio::awaitable<Connection::Sent> Connection::stream_events(http::Request& reque
     return request.http_1_0 ? std::string(text) : fmt::format("{:x}\r\n{}\r\n", text.size(), text);
   };
   auto next = [&] { return events->next(); };
+  const std::size_t group = events->tenant.empty() ? group_ : group_named(events->tenant);
   while (whole) {
-    const std::optional<http::Events::Step> step = co_await on_pool(*shared().pool, next);
+    const std::optional<http::Events::Step> step = co_await on_pool(*shared().pool, next, group);
     if (!step) break;
     std::string framed;
     if (!step->text.empty()) framed = frame(step->text);
@@ -302,6 +315,9 @@ http::Response Connection::failure_response(std::exception_ptr failure, const ht
   } catch (const StorageFull& e) {
     shared().log.error("storage_full", {{"request_id", request.request_id}, {"reason", e.what()}});
     return http::json(507, R"({"error":"the server's disk is full","code":"storage_full"})");
+  } catch (const OutcomeUnknown& e) {
+    shared().log.error("outcome_unknown", {{"request_id", request.request_id}, {"reason", e.what()}});
+    return unavailable(kOutcomeUnknown);
   } catch (const Unavailable& e) {
     shared().log.error("store_unavailable", {{"request_id", request.request_id}, {"reason", e.what()}});
     return unavailable();

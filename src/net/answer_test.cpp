@@ -256,6 +256,7 @@ struct Failure {
 const Failure kFailures[] = {
     {"unavailable", [] { throw Unavailable("/secret/path is missing"); }, 503, "platform_unavailable", "1"},
     {"storage_full", [] { throw StorageFull("/secret/path is full"); }, 507, "storage_full", ""},
+    {"outcome_unknown", [] { throw OutcomeUnknown("/secret/path failed"); }, 503, "outcome_unknown", "1"},
     {"logic_error", [] { throw std::logic_error("SELECT secret"); }, 500, "internal", ""},
     {"bad_alloc", [] { throw std::bad_alloc(); }, 503, "platform_unavailable", "1"},
     {"not an exception", [] { throw 42; }, 500, "internal", ""},

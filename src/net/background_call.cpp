@@ -1,7 +1,7 @@
-#include "net/background_call.h"
+#include "net/upstream_request.h"
 
-#include "net/forwarder.h"
 #include "net/on_pool.h"
+#include "net/shared.h"
 
 namespace restante::net {
 namespace {
@@ -19,9 +19,8 @@ asio::awaitable<bool> call_then(Shared& shared, http::Forward& order, const http
     if (auto* later = std::get_if<std::shared_ptr<http::Later>>(&response.content)) {
       const std::shared_ptr<http::Later> pending = *later;
       auto initiate = [&pending, &executor](auto handler) {
-        auto resume = std::make_shared<decltype(handler)>(std::move(handler));
-        // Called on the writer's thread: it only posts.
-        pending->when_done([resume, executor] { asio::post(executor, std::move(*resume)); });
+        const auto resume = make_resume(handler, executor);  // called on the writer's thread: it only posts
+        until_memory([&] { pending->when_done(resume); });
       };
       co_await asio::async_initiate<const asio::use_awaitable_t<>, void()>(initiate, asio::use_awaitable);
       auto answer = [&pending] { return pending->answer(); };

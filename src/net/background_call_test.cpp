@@ -1,4 +1,4 @@
-#include "net/background_call.h"
+#include "net/upstream_request.h"
 
 #include "base/commit.h"
 #include "base/error.h"

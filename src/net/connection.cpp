@@ -11,6 +11,12 @@ namespace {
 
 constexpr std::size_t kReadStep = 4096;
 
+// For a request that could not even be read: failures of handlers are answered with more.
+constexpr std::string_view kNoMemory =
+    "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: 98\r\n"
+    "Cache-Control: no-store\r\nRetry-After: 1\r\nConnection: close\r\n\r\n"
+    R"({"error":"the server has no memory left; try again","code":"platform_unavailable","retry_after":1})";
+
 bool is_request_id(std::string_view text) {
   if (text.empty() || text.size() > 64) return false;
   for (const char c : text) {
@@ -33,6 +39,15 @@ http::Response take_whole(std::unique_ptr<http::BodySink>& sink, std::string_vie
   http::Response answer = refused ? std::move(*refused) : sink->finish();
   sink.reset();
   return answer;
+}
+
+// Who sends the request, as far as that is known before its token is checked: a secret that nobody else has, or an
+// address.
+std::size_t group_of(const http::Request& request) {
+  for (const std::string_view name : {"Authorization", "Cookie"}) {
+    if (const std::string_view secret = request.header(name); !secret.empty()) return group_named(secret);
+  }
+  return group_named(request.peer);
 }
 
 }  // namespace
@@ -95,32 +110,44 @@ asio::awaitable<void> Connection::run() {
     if (ec) co_return;
   }
   while (!closing_ && !expired_) {
-    // An idle connection owns no buffer and no request: only this frame, the socket and its entry in the list.
-    if (buffer_.empty() && !socket_.secure()) {
-      buffer_.release_if_empty();
-      idle_ = true;
-      io_thread_.connections().splice(io_thread_.connections().end(), io_thread_.connections(), position_);
-      arm(std::chrono::steady_clock::now() + timeouts().idle);
-      const auto ec = co_await socket_.readable();
-      idle_ = false;
-      disarm();
-      if (ec || expired_) co_return;
-      const std::span<char> room = io_thread_.scratch();
-      boost::system::error_code failed;
-      const std::size_t n = socket_.read_now(room.data(), room.size(), failed);
-      if (failed) co_return;
-      std::string_view bytes(room.data(), n);
-      serve_now(bytes);
-      if (!bytes.empty()) buffer_.prepend(bytes);
-      if (!unsent_.empty()) {
-        const bool whole = co_await send_text(unsent_, {});
-        unsent_ = std::string();
-        if (!whole) break;
+    bool no_memory = false;
+    answering_ = false;
+    try {
+      // An idle connection owns no buffer and no request: only this frame, the socket and its entry in the list.
+      if (buffer_.empty() && !socket_.secure()) {
+        buffer_.release_if_empty();
+        idle_ = true;
+        io_thread_.connections().splice(io_thread_.connections().end(), io_thread_.connections(), position_);
+        arm(std::chrono::steady_clock::now() + timeouts().idle);
+        const auto ec = co_await socket_.readable();
+        idle_ = false;
+        disarm();
+        if (ec || expired_) co_return;
+        const std::span<char> room = io_thread_.scratch();
+        boost::system::error_code failed;
+        const std::size_t n = socket_.read_now(room.data(), room.size(), failed);
+        if (failed) co_return;
+        std::string_view bytes(room.data(), n);
+        serve_now(bytes);
+        if (!bytes.empty()) buffer_.prepend(bytes);
+        if (!unsent_.empty()) {
+          const bool whole = co_await send_text(unsent_, {});
+          unsent_ = std::string();
+          if (!whole) break;
+        }
+        if (buffer_.empty()) continue;
       }
-      if (buffer_.empty()) continue;
+      const bool go_on = co_await serve_one();
+      if (!go_on) break;
+    } catch (const std::bad_alloc&) {
+      no_memory = true;
     }
-    const bool go_on = co_await serve_one();
-    if (!go_on) break;
+    if (!no_memory) continue;
+    shared().log.error("out_of_memory");
+    if (answering_) break;
+    const bool told = co_await send_text(kNoMemory, {});
+    if (told) co_await linger();
+    break;
   }
   socket_.close();
 }
@@ -147,6 +174,7 @@ void Connection::serve_now(std::string_view& bytes) {
     write_head_to(answer, request, response, body.size(), started);
     if (response.status != 204 && response.status != 304) answer += body;
     boost::system::error_code ec;
+    answering_ = true;
     const std::size_t sent = socket_.write_now({answer, {}}, ec);
     if (ec) closing_ = true;
     if (!ec && sent < answer.size()) unsent_ = answer.substr(sent);
@@ -241,9 +269,11 @@ void Connection::identify(http::Request& request) {
   request.request_id = is_request_id(given) ? std::string(given) : io_thread_.make_request_id();
   request.secure = socket_.secure();
   request.peer = peer_;
+  group_ = group_of(request);
   const auto& trusted = shared().options.trusted_proxies;
   if (trusted.empty()) return;
   request.peer = http::client_address(peer_, request.header_list("X-Forwarded-For"), trusted);
+  group_ = group_of(request);
   const bool by_proxy = std::any_of(trusted.begin(), trusted.end(), [&](const auto& n) { return n.contains(peer_); });
   if (by_proxy && equal_ignoring_case(request.header("X-Forwarded-Proto"), "https")) request.secure = true;
 }
@@ -299,7 +329,7 @@ asio::awaitable<http::Response> Connection::obtain(http::Request& request, const
       }
       return answer;
     };
-    std::optional<http::Response> answer = co_await on_pool(*shared().pool, enter);
+    std::optional<http::Response> answer = co_await on_pool(*shared().pool, enter, group_);
     armed_ = std::move(armed);  // not in there: the tick reads it on this thread
     if (answer) co_return std::move(*answer);
     if (relay) co_return co_await relay_body(request, route, *relay, sink, limit);
@@ -307,7 +337,7 @@ asio::awaitable<http::Response> Connection::obtain(http::Request& request, const
     const auto fault = co_await read_body(request, limit);
     if (fault) co_return http::refusal(route, *fault, limit);
     auto handle = [&] { return route.handle(request); };
-    co_return co_await on_pool(*shared().pool, handle);
+    co_return co_await on_pool(*shared().pool, handle, group_);
   } catch (...) {
     failure = std::current_exception();
   }
@@ -320,7 +350,8 @@ void Connection::account(const http::Request& request, const http::Router::Match
   const auto took = std::chrono::steady_clock::now() - started;
   shared().account(match.route, match.index, status, took);
   const LogRequests policy = shared().options.log_requests;
-  if (policy == LogRequests::none || (policy == LogRequests::errors && status < 400)) return;
+  const bool failed = status >= 400 && !(match.route && match.route->answers_a_state && status >= 500);
+  if (policy == LogRequests::none || (policy == LogRequests::errors && !failed)) return;
   shared().log.write(status >= 500 ? LogLevel::error : LogLevel::info, "request",
                      {{"request_id", request.request_id},
                       {"method", name_of(request.method)},

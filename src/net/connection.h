@@ -67,6 +67,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   asio::awaitable<Received> receive_head(http::Request& request, std::optional<http::Fault>& fault);
   http::Response answer_at_once(http::Request& request, const http::Route& route);
   asio::awaitable<http::Response> obtain(http::Request& request, const http::Route& route);
+  // Also sets group_.
   void identify(http::Request& request);
   void account(const http::Request& request, const http::Router::Match& match, int status, SteadyTime started);
 
@@ -130,9 +131,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::string unsent_;  // the part of an answer by serve_now() that the socket did not accept at once
   std::list<Connection*>::iterator position_;
   SteadyTime deadline_ = SteadyTime::max();
+  std::size_t group_ = 0;  // of the current request's jobs: that of its client
   bool idle_ = false;
   bool expired_ = false;        // the deadline passed: the running operation was cancelled
   bool body_consumed_ = false;  // the body of the current request was read to its end
+  bool answering_ = false;      // bytes of the answer may have been sent
   bool closing_ = false;        // no further request on this connection
   bool watching_ = false;       // waits for readability while a request is parked
   bool unread_ = false;         // bytes came while parked, so readability no longer shows a closed connection

@@ -4,10 +4,11 @@
 #include <thread>
 
 #include "base/mutex.h"
-#include "net/background_call.h"
+#include "base/until_memory.h"
 #include "net/io_thread.h"
 #include "net/listener.h"
 #include "net/shared.h"
+#include "net/upstream_request.h"
 
 namespace restante::net {
 namespace {
@@ -50,22 +51,26 @@ class Edge::State {
       ticks[job.number].due_at = shared.clock.now() + job.period;
     }
     job.timer->expires_after(job.period);
-    job.timer->async_wait([this, &job](const boost::system::error_code& ec) {
-      if (ec || shared.draining.load()) return;
-      shared.pool->post([this, &job] {
-        bool well = false;
-        try {
-          job.work();
-          well = true;
-        } catch (const std::exception& e) {
-          shared.log.error("job_failed", {{"job", job.name}, {"reason", e.what()}});
-        } catch (...) {
-          shared.log.error("job_failed", {{"job", job.name}, {"reason", "not an exception"}});
-        }
-        ticked(job, well);
-        asio::post(threads.front()->context(), [this, &job] { schedule(job); });
+    until_memory([this, &job] {
+      job.timer->async_wait([this, &job](const boost::system::error_code& ec) {
+        if (ec || shared.draining.load()) return;
+        until_memory([this, &job] { shared.pool->post([this, &job] { perform(job); }); });
       });
     });
+  }
+
+  void perform(Job& job) {
+    bool well = false;
+    try {
+      job.work();
+      well = true;
+    } catch (const std::exception& e) {
+      shared.log.error("job_failed", {{"job", job.name}, {"reason", e.what()}});
+    } catch (...) {
+      shared.log.error("job_failed", {{"job", job.name}, {"reason", "not an exception"}});
+    }
+    ticked(job, well);
+    until_memory([this, &job] { asio::post(threads.front()->context(), [this, &job] { schedule(job); }); });
   }
 
   bool quiet() const { return shared.counts.total() == 0 && background_calls.load() == 0; }

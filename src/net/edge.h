@@ -40,8 +40,8 @@ class Edge {
   // The state of these loops, in the order of the calls. Any thread, after the last call of every().
   std::vector<LoopTick> loops() const;
 
-  // Calls another server while no client waits, see background_call.h. Any thread, from start() on. stop() waits for it
-  // as for a request.
+  // Calls another server while no client waits, see run_background_call(). Any thread, from start() on. stop() waits
+  // for it as for a request.
   void call(http::Forward order);
 
   // Reads certificate and key again; new connections get them. Returns false and keeps the old ones when they cannot be

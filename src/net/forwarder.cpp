@@ -1,5 +1,3 @@
-#include "net/forwarder.h"
-
 #include "net/upstream_request.h"
 
 namespace restante::net {

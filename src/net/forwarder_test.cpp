@@ -1,4 +1,4 @@
-#include "net/forwarder.h"
+#include "net/upstream_request.h"
 
 #include <gtest/gtest.h>
 #include <openssl/pem.h>
@@ -10,7 +10,6 @@
 #include <string>
 
 #include "net/test_other.h"
-#include "net/upstream_request.h"
 
 namespace restante::net {
 namespace {

@@ -163,6 +163,29 @@ TEST(Held, OneMoreThanTheOwnersCapAnswersTheOldestEmpty) {
   EXPECT_EQ(foreign.reply().body, "found");
 }
 
+TEST(Held, AnUnfinishedAttemptIsMadeAgainWithoutARing) {
+  int attempts = 0;
+  TestEdge server;
+  server.get("/:patience", [&](auto& request) {
+    attempts = 0;
+    http::HeldPoll poll;
+    poll.topics = {"topic"};
+    poll.owner = "owner";
+    poll.tenant = "tenant";
+    poll.patience = request.param("patience") == "held" ? kNever : std::chrono::milliseconds(0);
+    poll.attempt = [&]() -> std::optional<http::Response> {
+      return ++attempts == 5 ? std::optional(text("found")) : std::nullopt;
+    };
+    poll.unfinished = [&] { return attempts < 5; };
+    poll.give_up = [] { return text("empty"); };
+    return http::held_poll(std::move(poll));
+  });
+  server.start();
+  EXPECT_EQ(server.ask("/held").body, "found");
+  EXPECT_EQ(server.ask("/at_once").body, "found") << "however long it takes";
+  EXPECT_EQ(attempts, 5);
+}
+
 TEST(Held, IsReleasedWhenTheClientCloses) {
   Gate released;
   Poll poll;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/crypto.h"
+#include "base/until_memory.h"
 #include "net/connection.h"
 
 namespace restante::net {
@@ -34,28 +35,52 @@ IoThread::~IoThread() { join(); }
 
 void IoThread::start() {
   asio::post(context_, [this] { tick(); });
-  thread_ = std::thread([this] { context_.run(); });
+  thread_ = std::thread([this] { run(); });
+}
+
+// A handler that throws, usually because there is no memory to begin an operation, ends its own connection only.
+void IoThread::run() {
+  for (;;) {
+    try {
+      context_.run();
+      return;
+    } catch (const std::exception& e) {
+      shared_.log.error("connection_failed", {{"reason", e.what()}});
+    } catch (...) {
+      shared_.log.error("connection_failed", {{"reason", "not an exception"}});
+    }
+  }
 }
 
 void IoThread::adopt(tcp::socket socket, std::string peer, std::string key) {
   load_.fetch_add(1, std::memory_order_relaxed);
-  asio::post(context_, [this, socket = std::move(socket), peer = std::move(peer), key = std::move(key)]() mutable {
-    gauge_.Increment();
-    std::shared_ptr<Connection> connection;
-    try {
-      connection = std::make_shared<Connection>(*this, std::move(socket), std::move(peer), key);
-      connection->start();
-      if (shared_.draining.load()) connection->drain();
-    } catch (const std::exception& e) {
-      // No memory, or none for OpenSSL: this client is lost, not the thread. A connection that was already made
-      // releases its own place.
-      shared_.log.error("connection_failed", {{"reason", e.what()}});
-      if (connection) return;
-      load_.fetch_sub(1, std::memory_order_relaxed);
-      gauge_.Decrement();
-      shared_.counts.leave(key);
-    }
-  });
+  try {
+    asio::post(context_, [this, socket = std::move(socket), peer = std::move(peer), key]() mutable {
+      begin(std::move(socket), std::move(peer), key);
+    });
+  } catch (...) {
+    load_.fetch_sub(1, std::memory_order_relaxed);
+    shared_.counts.leave(key);
+    throw;
+  }
+}
+
+void IoThread::begin(tcp::socket socket, std::string peer, const std::string& key) {
+  gauge_.Increment();
+  std::shared_ptr<Connection> connection;
+  try {
+    connection = std::make_shared<Connection>(*this, std::move(socket), std::move(peer), key);
+    connection->start();
+    if (shared_.draining.load()) connection->drain();
+  } catch (const std::exception& e) {
+    // No memory, or none for OpenSSL: this client is lost, not the thread. A connection that was already made
+    // releases its own place.
+    shared_.log.error("connection_failed", {{"reason", e.what()}});
+    if (connection) return;
+    load_.fetch_sub(1, std::memory_order_relaxed);
+    gauge_.Decrement();
+    shared_.counts.leave(key);
+  }
 }
 
 void IoThread::forget(std::list<Connection*>::iterator position, const std::string& key) {
@@ -106,8 +131,10 @@ void IoThread::tick() {
     connection->tick(now);
   }
   ticker_.expires_after(period_);
-  ticker_.async_wait([this](const boost::system::error_code& ec) {
-    if (!ec) tick();
+  until_memory([this] {
+    ticker_.async_wait([this](const boost::system::error_code& ec) {
+      if (!ec) tick();
+    });
   });
 }
 

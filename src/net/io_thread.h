@@ -59,6 +59,8 @@ class IoThread {
   void forget(std::list<Connection*>::iterator position, const std::string& key);
 
  private:
+  void run();
+  void begin(tcp::socket socket, std::string peer, const std::string& key);
   void tick();
 
   Shared& shared_;

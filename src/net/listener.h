@@ -8,6 +8,7 @@
 
 #include <boost/asio.hpp>
 
+#include "base/fd.h"
 #include "net/io_thread.h"
 
 namespace restante::net {
@@ -24,8 +25,13 @@ class Listener {
   std::string address() const;
 
  private:
-  asio::awaitable<void> accept();
-  void start_connection(tcp::socket socket, IoThread& thread);
+  // Waits for the next connection, on the first I/O thread. No coroutine: one is lost when there is no memory to begin
+  // its next operation.
+  void accept();
+  void accept_waiting();
+  void pause(const boost::system::error_code& failure, IoThread& thread);
+  void start_connection(Fd client, IoThread& thread);
+  void admit(tcp::socket socket, IoThread& thread);
   // Asks one thread after the other to close an idle connection, so that the new one has room.
   void make_room(std::shared_ptr<tcp::socket> socket, IoThread& thread, std::string address, std::string key,
                  std::size_t next_thread);
@@ -34,6 +40,8 @@ class Listener {
   Shared& shared_;
   std::vector<std::unique_ptr<IoThread>>& threads_;
   tcp::acceptor acceptor_;
+  tcp protocol_ = tcp::v4();
+  asio::steady_timer pause_;
   std::atomic<bool> stopped_{false};
 };
 

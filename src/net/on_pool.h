@@ -1,5 +1,5 @@
 // on_pool runs a plain function on the pool and resumes the coroutine on its own I/O thread with the result or the
-// exception.
+// exception. `group` as in ThreadPool::post().
 #pragma once
 #include <exception>
 #include <optional>
@@ -7,6 +7,7 @@
 
 #include <boost/asio.hpp>
 
+#include "net/resume.h"
 #include "net/thread_pool.h"
 
 namespace restante::net {
@@ -14,19 +15,24 @@ namespace restante::net {
 namespace asio = boost::asio;
 
 template <class F>
-asio::awaitable<std::invoke_result_t<F&>> on_pool(ThreadPool& pool, F& function) {
+asio::awaitable<std::invoke_result_t<F&>> on_pool(ThreadPool& pool, F& function, std::size_t group = 0) {
   using T = std::invoke_result_t<F&>;
   const asio::any_io_executor executor = co_await asio::this_coro::executor;
   std::optional<T> result;
   std::exception_ptr failure;
   auto initiate = [&](auto handler) {
-    pool.post([&result, &failure, &function, executor, handler = std::move(handler)]() mutable {
-      try {
-        result.emplace(function());
-      } catch (...) {
-        failure = std::current_exception();
-      }
-      asio::post(executor, std::move(handler));
+    const auto resume = make_resume(handler, executor);
+    until_memory([&] {
+      pool.post(
+          [&result, &failure, &function, resume] {
+            try {
+              result.emplace(function());
+            } catch (...) {
+              failure = std::current_exception();
+            }
+            resume();
+          },
+          group);
     });
   };
   co_await asio::async_initiate<const asio::use_awaitable_t<>, void()>(initiate, asio::use_awaitable);

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "http/addresses.h"
-#include "http/limits.h"
+#include "http/head_parser.h"
 
 namespace restante::net {
 

@@ -1,7 +1,12 @@
-// The part of Connection that sends content that is not a file on disk. Alternately the threads for file content read a
-// piece and the connection sends it, so that a slow reader occupies memory for one piece and no thread.
+// The part of Connection that sends content that the kernel cannot send itself: it is not a file on disk, or the
+// connection is TLS. Alternately the threads for file content read a piece and the connection sends it, so that a slow
+// reader occupies memory for one piece and no thread.
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <memory>
+#include <system_error>
 
 #include "net/connection.h"
 
@@ -9,6 +14,16 @@ namespace restante::net {
 namespace {
 
 constexpr std::size_t kPiece = 256 << 10;
+
+std::size_t read_slice(const http::FileSlice& slice, std::uint64_t at, std::span<char> into) {
+  if (slice.fd < 0) return slice.read(at, into);
+  ssize_t n = -1;
+  do {
+    n = ::pread(slice.fd, into.data(), into.size(), static_cast<off_t>(at));
+  } while (n < 0 && errno == EINTR);
+  if (n < 0) throw std::system_error(errno, std::system_category(), "a file cannot be read");
+  return static_cast<std::size_t>(n);
+}
 
 }  // namespace
 
@@ -18,14 +33,14 @@ asio::awaitable<std::size_t> Connection::next_piece(const http::Request& request
     std::size_t filled = 0;
     std::size_t n = 1;
     while (n > 0 && filled < room.size()) {
-      n = slice.read(slice.offset + sent + filled, room.subspan(filled));
+      n = read_slice(slice, slice.offset + sent + filled, room.subspan(filled));
       filled += n;
     }
     return filled;
   };
   std::string reason = "it is shorter than promised";
   try {
-    const std::size_t filled = co_await on_pool(*shared().bytes_pool, fill);
+    const std::size_t filled = co_await on_pool(*shared().bytes_pool, fill, group_);
     if (filled > 0) co_return filled;
   } catch (const std::exception& e) {
     reason = e.what();
@@ -72,7 +87,7 @@ asio::awaitable<bool> Connection::send_pieces(const http::Request& request, cons
     const bool first = !ends;
     if (first) ends = shared().waiters.arm(io_thread_.executor(), slice.topics, {});
     if (!first && !ends->waiter().take_ring()) continue;
-    const bool allowed = co_await on_pool(*shared().pool, may_go_on);
+    const bool allowed = co_await on_pool(*shared().pool, may_go_on, group_);
     if (!allowed) co_return false;
   }
   co_return true;

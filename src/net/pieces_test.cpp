@@ -4,10 +4,14 @@
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
+#include <unistd.h>
+
 #include <atomic>
+#include <fstream>
 #include <latch>
 
 #include "base/error.h"
+#include "base/fd.h"
 #include "net/socket.h"
 #include "net/test_pieces.h"
 
@@ -286,6 +290,45 @@ TEST(Pieces, OverTlsTheyAreTheSame) {
   EXPECT_TRUE(all.ends_with(bytes));
   const std::string cut = send_by_tls(server.port(), "GET /short HTTP/1.1\r\nHost: h\r\n\r\n");
   EXPECT_TRUE(cut.ends_with(bytes_from(0, 2 * kPiece)));
+}
+
+std::uint64_t bytes_read_by(pid_t thread) {
+  std::ifstream counters("/proc/self/task/" + std::to_string(thread) + "/io");
+  std::string name;
+  std::uint64_t bytes = 0;
+  counters >> name >> bytes;
+  EXPECT_EQ(name, "rchar:");
+  return bytes;
+}
+
+TEST(Pieces, OverTlsAFileOnDiskIsReadByTheThreadsForFileContent) {
+  const Certificate certificate;
+  Options options = options_with(1, 1);
+  certificate.use(options);
+  const Fd file(::memfd_create("file", MFD_CLOEXEC));  // open until the server has ended
+  const std::string bytes = bytes_from(0, 2 * kPiece + 3);
+  ASSERT_EQ(::write(file.get(), bytes.data(), bytes.size()), std::ssize(bytes));
+  RemoteBytes far;
+  far.size = 1;
+  std::atomic<pid_t> reader{0};
+  far.reading = [&](std::uint64_t) { reader = ::gettid(); };
+  TestEdge server(options);
+  server.get("/far", [&](auto&) { return far.answer(0, 1); });
+  server.get("/file", [&](auto&) {
+    auto slice = std::make_shared<http::FileSlice>();
+    slice->fd = file.get();
+    slice->offset = 1;
+    slice->length = bytes.size() - 1;
+    http::Response response;
+    response.content = std::move(slice);
+    return response;
+  });
+  server.start();
+  send_by_tls(server.port(), "GET /far HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+  const std::uint64_t before = bytes_read_by(reader);
+  const std::string all = send_by_tls(server.port(), "GET /file HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+  EXPECT_TRUE(all.ends_with("\r\n\r\n" + bytes.substr(1)));
+  EXPECT_GE(bytes_read_by(reader) - before, bytes.size() - 1);
 }
 
 }  // namespace

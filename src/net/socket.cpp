@@ -13,7 +13,6 @@ namespace {
 
 // Large enough to keep a fast reader busy, small enough that one reader does not occupy the thread.
 constexpr std::size_t kFileStep = 1 << 20;
-constexpr std::size_t kTlsFileStep = 64 << 10;
 
 bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
 
@@ -101,15 +100,6 @@ asio::awaitable<std::size_t> Socket::write_some(const Pieces& pieces, ErrorCode&
 }
 
 asio::awaitable<std::size_t> Socket::send_file(int fd, std::uint64_t offset, std::uint64_t length, ErrorCode& ec) {
-  if (tls_) {
-    const auto step = std::make_unique_for_overwrite<char[]>(kTlsFileStep);
-    const auto want = static_cast<std::size_t>(std::min<std::uint64_t>(length, kTlsFileStep));
-    const ssize_t got = ::pread(fd, step.get(), want, static_cast<off_t>(offset));
-    if (got < 0) ec = last_error();
-    if (got <= 0) co_return 0;
-    const asio::const_buffer bytes(step.get(), static_cast<std::size_t>(got));
-    co_return co_await asio::async_write(*tls_, bytes, asio::redirect_error(asio::use_awaitable, ec));
-  }
   for (;;) {
     auto from = static_cast<off_t>(offset);
     const auto step = static_cast<std::size_t>(std::min<std::uint64_t>(length, kFileStep));

@@ -35,7 +35,7 @@ class Socket {
   std::size_t write_now(const Pieces& pieces, ErrorCode& ec);
   asio::awaitable<std::size_t> write_some(const Pieces& pieces, ErrorCode& ec);
   // Sends from a file; waits until at least some bytes were accepted. 0 without an error: the file is shorter than
-  // promised.
+  // promised. Plain sockets only: TLS sends bytes, and no file is read on this thread.
   asio::awaitable<std::size_t> send_file(int fd, std::uint64_t offset, std::uint64_t length, ErrorCode& ec);
 
   // Whether the peer has closed its side or reset the connection. Unread bytes do not hide it.

@@ -7,12 +7,15 @@ namespace {
 
 // Longer than any job that only computes or finds its rows in memory, shorter than a person notices.
 constexpr auto kCheckPeriod = std::chrono::milliseconds(2);
+// One thread in so many never works for a group that has all the others.
+constexpr std::size_t kShareForOthers = 4;
 
 }  // namespace
 
 ThreadPool::ThreadPool(unsigned threads, unsigned awake)
     : most_awake_(std::clamp(awake > 0 ? awake : std::thread::hardware_concurrency(), 1u, std::max(threads, 1u))),
       workers_(std::max(threads, 1u)),
+      most_of_a_group_(workers_.size() - workers_.size() / kShareForOthers),
       progress_(workers_.size()) {
   asleep_.reserve(workers_.size());
   for (std::size_t number = 0; number < workers_.size(); ++number) {
@@ -24,7 +27,14 @@ ThreadPool::ThreadPool(unsigned threads, unsigned awake)
   watcher_ = std::thread([this] { watch(); });
 }
 
-ThreadPool::~ThreadPool() { join(); }
+ThreadPool::~ThreadPool() {
+  join();
+  // One after the other: each job owns the next one of its group.
+  const MutexLock lock(mutex_);
+  for (auto& [number, group] : groups_) {
+    while (group.first) group.first = std::move(group.first->next);
+  }
+}
 
 void ThreadPool::join() {
   {
@@ -48,12 +58,45 @@ ThreadPool::Worker* ThreadPool::call() {
   return worker;
 }
 
-void ThreadPool::enqueue(std::unique_ptr<Work> work) {
+void ThreadPool::let_have_a_turn(Group& group) {
+  const bool full = group.number != 0 && group.running >= most_of_a_group_;
+  if (group.in_turns || !group.first || full) return;
+  group.in_turns = true;
+  group.next = nullptr;
+  (first_turn_ ? last_turn_->next : first_turn_) = &group;
+  last_turn_ = &group;
+}
+
+std::unique_ptr<ThreadPool::Work> ThreadPool::take(Group& group) {
+  first_turn_ = group.next;
+  group.in_turns = false;
+  std::unique_ptr<Work> work = std::move(group.first);
+  group.first = std::move(work->next);
+  if (!group.first) group.last = nullptr;
+  ++group.running;
+  --waiting_jobs_;
+  let_have_a_turn(group);
+  return work;
+}
+
+void ThreadPool::ended(Group& group) {
+  --group.running;
+  let_have_a_turn(group);
+  if (group.running == 0 && !group.first) groups_.erase(std::size_t{group.number});
+}
+
+void ThreadPool::enqueue(std::unique_ptr<Work> work, std::size_t group) {
   Worker* called = nullptr;
   bool watched = true;
   {
     const MutexLock lock(mutex_);
-    queue_.push_back(std::move(work));
+    Group& into = groups_[group];
+    into.number = group;
+    Work* const added = work.get();
+    (into.last ? into.last->next : into.first) = std::move(work);
+    into.last = added;
+    ++waiting_jobs_;
+    let_have_a_turn(into);
     if (awake() < allowed()) called = call();
     if (!called) watched = std::exchange(watching_, true);
   }
@@ -73,7 +116,7 @@ void ThreadPool::let_another_work(Worker& waiting) {
     const MutexLock lock(mutex_);
     progress_[waiting.number].waits = true;
     ++waiting_;
-    if (!queue_.empty() && awake() < allowed()) called = call();
+    if (first_turn_ && awake() < allowed()) called = call();
   }
   if (called) called->wake.notify_one();
 }
@@ -89,10 +132,10 @@ void ThreadPool::work(Worker& worker) {
   MutexLock lock(mutex_);
   for (;;) {
     // More threads than wanted are awake when stuck jobs have ended.
-    while (!joining_ && (queue_.empty() || awake() > allowed())) sleep(worker, lock);
-    if (queue_.empty()) return;
-    std::unique_ptr<Work> next = std::move(queue_.front());
-    queue_.pop_front();
+    while (!joining_ && (!first_turn_ || awake() > allowed())) sleep(worker, lock);
+    if (!first_turn_) return;
+    Group& group = *first_turn_;
+    std::unique_ptr<Work> next = take(group);
     ++progress_[worker.number].jobs;
     progress_[worker.number].busy = true;
     lock.unlock();
@@ -100,6 +143,7 @@ void ThreadPool::work(Worker& worker) {
     next.reset();
     lock.lock();
     progress_[worker.number].busy = false;
+    ended(group);
   }
 }
 
@@ -116,13 +160,14 @@ std::size_t ThreadPool::count_stuck() {
 void ThreadPool::watch() {
   MutexLock lock(mutex_);
   while (!joining_) {
-    watching_ = !queue_.empty() || stuck_ > 0;
+    watching_ = first_turn_ != nullptr || stuck_ > 0;
     while (!watching_ && !joining_) wake_watcher_.wait(lock);
     count_stuck();
     const auto next_check = std::chrono::steady_clock::now() + kCheckPeriod;
     while (!joining_ && wake_watcher_.wait_until(lock, next_check) == std::cv_status::no_timeout) continue;
     stuck_ = count_stuck();
-    for (std::size_t jobs = queue_.size(); jobs > 0 && awake() < allowed(); --jobs) call()->wake.notify_one();
+    const std::size_t startable = first_turn_ ? waiting_jobs_ : 0;
+    for (std::size_t jobs = startable; jobs > 0 && awake() < allowed(); --jobs) call()->wake.notify_one();
   }
 }
 

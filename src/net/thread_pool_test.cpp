@@ -6,6 +6,8 @@
 #include <atomic>
 #include <future>
 #include <latch>
+#include <string>
+#include <vector>
 
 namespace restante::net {
 namespace {
@@ -120,6 +122,59 @@ TEST(ThreadPool, AJobPostedAfterTheEndNeverRunsAndIsDestroyedWithThePool) {
   }
   EXPECT_FALSE(ran);
   EXPECT_TRUE(watched.expired());
+}
+
+TEST(ThreadPool, WhoPostsManyJobsDelaysOthersByOneJob) {
+  ThreadPool pool(1);
+  std::promise<void> begin;
+  pool.post([&] { begin.get_future().wait(); });
+  std::vector<std::string> order;
+  for (int i = 0; i < 100; ++i) pool.post([&] { order.emplace_back("many"); }, group_named("many"));
+  for (int i = 0; i < 2; ++i) pool.post([&] { order.emplace_back("few"); }, group_named("few"));
+  begin.set_value();
+  pool.join();
+  ASSERT_EQ(order.size(), 102u);
+  order.resize(5);
+  EXPECT_EQ(order, (std::vector<std::string>{"many", "few", "many", "few", "many"}));
+}
+
+TEST(ThreadPool, JobsOfOneGroupBeginInTheOrderTheyWerePosted) {
+  std::vector<int> order[2];
+  ThreadPool pool(1);
+  for (int i = 0; i < 1000; ++i) pool.post([&order, i] { order[i % 2].push_back(i); }, 1 + i % 2);
+  pool.join();
+  for (const auto& one : order) {
+    EXPECT_EQ(one.size(), 500u);
+    EXPECT_TRUE(std::is_sorted(one.begin(), one.end()));
+  }
+}
+
+TEST(ThreadPool, AGroupWhoseJobsBlockLeavesAThreadForOthers) {
+  ThreadPool pool(4, 4);
+  std::promise<void> end;
+  const auto ended = end.get_future().share();
+  for (int i = 0; i < 20; ++i) pool.post([ended] { ended.wait(); }, group_named("blocked"));
+  std::promise<void> ran;
+  pool.post([&] { ran.set_value(); }, group_named("other"));
+  EXPECT_EQ(ran.get_future().wait_for(kCeiling), std::future_status::ready);
+  end.set_value();
+}
+
+TEST(ThreadPool, EverythingOfManyGroupsRunsOnceAlsoWhatIsPostedByJobs) {
+  constexpr int kJobs = 20'000;
+  std::atomic<int> ran{0};
+  ThreadPool pool(6, 3);
+  for (int i = 0; i < kJobs; ++i) {
+    const std::size_t group = static_cast<std::size_t>(i % 7);
+    pool.post(
+        [&, group] {
+          pool.post([&] { ++ran; }, group + 1);
+          ++ran;
+        },
+        group);
+  }
+  pool.join();
+  EXPECT_EQ(ran, 2 * kJobs);
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 // is checked with may_connect, and only a checked one is connected to; TLS is verified; redirects are not followed. The
 // body may come in pieces. The reply may come before the end of the body: it is read from the head on. Any failure ends
 // the request, and the result contains it. Belongs to one I/O thread; its maker and its own pending read keep it alive.
-// Throws only std::bad_alloc.
+// Throws only std::bad_alloc. forward() and run_background_call() use it.
 #pragma once
 #include <array>
 #include <chrono>
@@ -92,5 +92,19 @@ class UpstreamRequest : public std::enable_shared_from_this<UpstreamRequest> {
   std::function<void()> on_end_;
   http::Forwarded result_;
 };
+
+// Calls another server once for a response: look-up, connection, request and reply, all within one timeout. Runs on the
+// caller's I/O thread without blocking it. A failure is in the outcome.
+asio::awaitable<http::Forwarded> forward(const http::Forward& order);
+// The same with another look-up of names: tests cannot use real name servers.
+asio::awaitable<http::Forwarded> forward(const http::Forward& order, const LookUp& names);
+
+struct Shared;
+
+// A background call: a call of another server for which no client waits. The order's `then` gets the result, on the
+// pool. If `then` throws or its commit fails, it gets the same result again after a pause: the answer of the other
+// server must not be lost because the store was unreachable for a moment. The response that it makes is dropped. Ends
+// early when the edge drains.
+asio::awaitable<void> run_background_call(Shared& shared, std::shared_ptr<http::Forward> order);
 
 }  // namespace restante::net

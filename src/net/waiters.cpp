@@ -1,9 +1,16 @@
 #include "net/waiters.h"
 
 #include <algorithm>
+#include <new>
+#include <thread>
 #include <utility>
 
 namespace restante::net {
+namespace {
+
+constexpr int kWakeAttempts = 100;
+
+}  // namespace
 
 asio::awaitable<Wake> Waiter::park(std::chrono::steady_clock::time_point until) {
   while (!ended_.load() && !rung_.load()) {
@@ -17,16 +24,25 @@ asio::awaitable<Wake> Waiter::park(std::chrono::steady_clock::time_point until) 
   co_return Wake::rung;
 }
 
-void Waiter::wake() {
-  // Only its own thread uses the timer; park() checks the flags before it sleeps.
-  asio::post(executor_, [self = shared_from_this()] { self->timer_.cancel(); });
+bool Waiter::wake() {
+  // A writer's thread rings, and for its caller that is only a hint: it does not wait for memory for long.
+  for (int attempt = 0; attempt < kWakeAttempts; ++attempt) {
+    try {
+      // Only its own thread uses the timer; park() checks the flags before it sleeps.
+      asio::post(executor_, [self = shared_from_this()] { self->timer_.cancel(); });
+      return true;
+    } catch (const std::bad_alloc&) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+  return false;
 }
 
 void Waiter::ring() {
   if (rung_.load()) return;
   // Before the flag: a thread that sees the flag reads the time.
   rung_at_.store(std::chrono::steady_clock::now());
-  if (!rung_.exchange(true)) wake();
+  if (!rung_.exchange(true) && !wake()) rung_.store(false);  // the next ring tries again
 }
 
 void Waiter::end() {
@@ -59,20 +75,24 @@ Waiters::Armed::~Armed() {
 std::unique_ptr<Waiters::Armed> Waiters::arm(asio::any_io_executor executor, std::vector<std::string> topics,
                                              std::string owner) {
   auto waiter = std::make_shared<Waiter>(std::move(executor));
+  // Made first: what fails below is undone by its destructor.
+  auto armed = std::make_unique<Armed>(*this, waiter, std::move(topics), std::move(owner));
   std::shared_ptr<Waiter> evicted;
   {
     const MutexLock lock(mutex_);
-    for (const std::string& topic : topics) topics_[topic].push_back(waiter);
-    if (owner.empty()) return std::make_unique<Armed>(*this, std::move(waiter), std::move(topics), std::string());
+    for (const std::string& topic : armed->topics_) topics_[topic].push_back(waiter);
+    if (armed->owner_.empty()) return armed;
     if (ended_) waiter->end();
-    Group& owned = owners_[owner];
-    if (owned.size() >= per_owner_) evicted = owned.front();
-    // It is removed from the list at once, so that the next one does not end it again instead of its successor.
-    if (evicted) owned.erase(owned.begin());
+    Group& owned = owners_[armed->owner_];
     owned.push_back(waiter);
+    // It is removed from the list at once, so that the next one does not end it again instead of its successor.
+    if (owned.size() > per_owner_) {
+      evicted = owned.front();
+      owned.erase(owned.begin());
+    }
   }
   if (evicted) evicted->end();
-  return std::make_unique<Armed>(*this, std::move(waiter), std::move(topics), std::move(owner));
+  return armed;
 }
 
 void Waiters::ring(std::string_view topic) {

@@ -37,7 +37,8 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
   std::chrono::steady_clock::time_point rung_at() const { return rung_at_.load(); }
 
  private:
-  void wake();
+  // False when there was no memory for it.
+  bool wake();
 
   asio::any_io_executor executor_;
   asio::steady_timer timer_;
@@ -63,6 +64,7 @@ class Waiters final : public Bell {
     void count();
 
    private:
+    friend class Waiters;
     Waiters& waiters_;
     std::shared_ptr<Waiter> waiter_;
     std::vector<std::string> topics_;
