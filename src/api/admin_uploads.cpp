@@ -4,7 +4,7 @@
 #include <map>
 
 #include "api/answers.h"
-#include "api/pending_uploads.h"
+#include "api/uploads.h"
 #include "base/text.h"
 #include "model/errors.h"
 
@@ -14,6 +14,7 @@ namespace {
 using Names = std::map<WorkspaceId, std::string>;
 
 constexpr int kMostRows = 1'000;
+constexpr int kUsualRows = 100;
 // The groups that "all" consists of; outgoing files must be requested by name.
 constexpr UploadGroup kAll[] = {UploadGroup::waiting, UploadGroup::acked, UploadGroup::expired};
 
@@ -50,7 +51,7 @@ Result<ListRequest> parse_list_request(const http::Request& request) {
   if (*after && wanted.groups.size() > 1) {
     return bad_parameter("after", "page through one state at a time, not through all");
   }
-  const auto limit = parse_signed(request.query_param("limit").value_or("")).value_or(100);
+  const auto limit = parse_clamped(request.query_param("limit").value_or("")).value_or(kUsualRows);
   wanted.filter.limit = static_cast<int>(std::clamp<std::int64_t>(limit, 1, kMostRows));
   return wanted;
 }
@@ -102,13 +103,29 @@ void write_figures(JsonWriter& out, const UploadStats& stats, Time now) {
   out.integer(std::max<std::int64_t>(0, age.count()));
 }
 
+// Without `limit` and `after`: all workspaces, as clients always got them. limit=0: only the total.
+Result<UploadStatsPage> parse_figures_page(const http::Request& request) {
+  UploadStatsPage page;
+  const auto only = id_parameter<WorkspaceId>(request, "workspace");
+  if (!only) return only.error();
+  page.only = *only;
+  const auto after = id_parameter<WorkspaceId>(request, "after");
+  if (!after) return after.error();
+  page.after = *after;
+  const auto limit = request.query_param("limit");
+  if (page.only || (!limit && !page.after)) return page;
+  const auto wanted = parse_signed(limit.value_or("")).value_or(kUsualRows);
+  page.limit = static_cast<int>(std::clamp<std::int64_t>(wanted, 0, kMostRows));
+  return page;
+}
+
 }  // namespace
 
 http::Response list_all_uploads(const Context& context, http::Request& request) {
   const auto wanted = parse_list_request(request);
   if (!wanted) return answer(wanted.error());
   const auto rows = rows_of(context, *wanted);
-  const Time now = context.clock.now();
+  const Time now = context.clock.expiry_time();
   Names names;
   return object_answer(200, [&](JsonWriter& out) {
     out.member("count", std::ssize(rows));
@@ -122,22 +139,22 @@ http::Response list_all_uploads(const Context& context, http::Request& request) 
 }
 
 http::Response upload_figures(const Context& context, http::Request& request) {
-  const auto only = id_parameter<WorkspaceId>(request, "workspace");
-  if (!only) return answer(only.error());
-  AllUploadStats stats = context.uploads.stats();
-  if (*only) {
-    std::erase_if(stats.workspaces, [&](const auto& one) { return one.first != **only; });
-    stats.total = stats.workspaces.empty() ? UploadStats() : stats.workspaces.begin()->second;
-  }
+  const auto page = parse_figures_page(request);
+  if (!page) return answer(page.error());
+  const AllUploadStats stats = context.uploads.stats(*page);
   const Time now = context.clock.now();
   Names names;
-  for (const Workspace& workspace : context.workspaces.list()) names.emplace(workspace.id, workspace.name);
+  const bool all = !page->only && !page->limit;
+  if (all) {
+    for (const Workspace& workspace : context.workspaces.list()) names.emplace(workspace.id, workspace.name);
+  }
   return object_answer(200, [&](JsonWriter& out) {
     out.objects("workspaces", stats.workspaces, [&](const auto& one) {
       write_name(out, context, names, one.first);
       write_figures(out, one.second, now);
     });
     out.object("total", [&] { write_figures(out, stats.total, now); });
+    if (!all) out.member_or_null("next", stats.next ? stats.next->text() : std::string());
   });
 }
 

@@ -182,5 +182,24 @@ TEST_F(AdminUploadsApi, ASweepDuringAnotherOneIsRefused) {
   EXPECT_NE(second.body.find(R"("code":"sweep_running")"), std::string::npos) << second.body;
 }
 
+TEST_F(AdminUploadsApi, TheFiguresHavePagesForClientsThatAskForThem) {
+  api.upload(api.sender, "a", "1");
+  EXPECT_FALSE(get("/admin/uploads/stats").find("next"));
+  const Json none = get("/admin/uploads/stats?limit=0");
+  EXPECT_TRUE(none.find("workspaces")->if_array()->empty());
+  EXPECT_EQ(tally(*none.find("total"), "never_fetched"), (std::pair<std::int64_t, std::int64_t>{1, 1}));
+  std::size_t listed = 0;
+  std::string next = "/admin/uploads/stats?limit=1";
+  for (int pages = 0; !next.empty() && pages < 9; ++pages) {
+    const Json page = get(next);
+    listed += page.find("workspaces")->if_array()->size();
+    EXPECT_EQ(tally(*page.find("total"), "never_fetched"), (std::pair<std::int64_t, std::int64_t>{1, 1}));
+    const auto* after = page.find("next")->if_string();
+    next = after ? "/admin/uploads/stats?limit=1&after=" + *after : "";
+  }
+  EXPECT_EQ(listed, 1u);
+  EXPECT_EQ(api.get("/admin/uploads/stats?after=x", api.admin).status, 400);
+}
+
 }  // namespace
 }  // namespace restante::api

@@ -7,7 +7,9 @@
 
 #include "base/text.h"
 #include "http/media_type.h"
+#include "model/delegation.h"
 #include "model/errors.h"
+#include "model/workspace_rules.h"
 
 namespace restante::api {
 namespace {
@@ -15,6 +17,9 @@ namespace {
 // By ErrorClass, in its order.
 constexpr std::array kStatuses = {400, 401, 403, 404, 409, 410, 413, 415, 421, 422, 429, 500, 502, 503, 507};
 static_assert(kStatuses.size() == static_cast<std::size_t>(ErrorClass::storage_full) + 1);
+
+constexpr int kUsualPage = 100;
+constexpr int kMaxPage = 1000;
 
 int status_of(ErrorClass error_class) { return kStatuses.at(static_cast<std::size_t>(error_class)); }
 
@@ -48,6 +53,10 @@ http::Response answer(const Error& error) {
     response.headers.emplace_back("Retry-After", std::to_string(seconds));
   }
   return response;
+}
+
+http::Response precondition_failed() {
+  return http::json(412, R"({"error":"the file is not the version that If-Match names","code":"precondition_failed"})");
 }
 
 Result<Json> json_body(const http::Request& request, BodyMay body) {
@@ -137,7 +146,7 @@ bool Fields::flag(std::string_view name) {
 std::optional<Time> Fields::time(std::string_view name) {
   const auto text = this->text(name);
   const auto time = text ? parse_time(*text) : std::nullopt;
-  if (text && !time) fail(bad_field(name, fmt::format("{} must be a time of RFC 3339", name)));
+  if (text && !time) fail(bad_field(name, fmt::format("{} must be an RFC3339 time", name)));
   return time;
 }
 
@@ -162,26 +171,66 @@ std::optional<DeliveryMode> Fields::mode() {
   return mode;
 }
 
+std::optional<std::string> delegation_in(const http::Request& request) {
+  const std::string_view id = request.param("did");
+  if (!is_delegation_id(id)) return std::nullopt;
+  return std::string(id);
+}
+
+std::optional<std::string> Fields::callback() {
+  auto url = text("url");
+  if (url) url = callback_url(std::move(*url));
+  return url;
+}
+
+std::optional<std::string> Fields::name() {
+  auto name = text("name");
+  if (name) name = tidy_name(*name);
+  if (name && name->empty()) fail(bad_field("name", "name must be a text that is not empty"));
+  return name;
+}
+
 const Principal& caller(const http::Request& request) { return std::any_cast<const Principal&>(request.caller); }
 
 Result<Json::Array> attachment_parts(const Json& body) {
   Json::Array parts;
   const Json* attachments = body.find("attachments");
   if (!attachments || attachments->is_null()) return parts;
-  const Error wrong =
-      bad_field("attachments",
-                "attachments must be a list of objects with uri and name, and mimeType and size of the right type");
-  if (!attachments->if_array()) return wrong;
+  if (!attachments->if_array()) return bad_field("attachments", "attachments must be a list");
   for (const Json& item : *attachments->if_array()) {
     Fields fields(item);
     Json file = Json::object(
         {{"uri", Json::string(fields.required_text("uri"))}, {"name", Json::string(fields.required_text("name"))}});
-    if (const auto type = fields.text("mimeType")) file.set("mimeType", Json::string(*type));
+    const auto type = fields.text("mimeType");
+    const auto same = fields.text("mime_type");
+    if (type || same) file.set("mimeType", Json::string(type ? *type : *same));
     if (const auto size = fields.whole("size")) file.set("size", Json::number(*size));
-    if (fields.error()) return wrong;
+    if (fields.error()) {
+      return bad_field("attachments",
+                       fmt::format("attachment[{}] must be an object with uri and name, and with mimeType and size, if "
+                                   "it has them, of the right type",
+                                   parts.size()));
+    }
     parts.push_back(Json::object({{"kind", Json::string("file")}, {"file", std::move(file)}}));
   }
   return parts;
+}
+
+Result<WorkspacePage> workspace_page(const http::Request& request) {
+  WorkspacePage page;
+  const auto after = id_parameter<WorkspaceId>(request, "after");
+  if (!after) return after.error();
+  page.after = *after;
+  const auto limit = request.query_param("limit");
+  if (!limit && !page.after) return page;
+  const auto wanted = parse_clamped(limit.value_or("")).value_or(0);
+  page.limit = wanted <= 0 ? kUsualPage : static_cast<int>(std::min<std::int64_t>(wanted, kMaxPage));
+  return page;
+}
+
+void add_next_page(http::Response& response, const WorkspacePage& page, const std::vector<Workspace>& listed) {
+  if (!page.limit || std::ssize(listed) < *page.limit) return;
+  response.headers.emplace_back("Restante-Next", listed.back().id.text());
 }
 
 }  // namespace restante::api

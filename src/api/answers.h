@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -17,6 +18,8 @@
 namespace restante::api {
 
 http::Response answer(const Error& error);
+// 412: If-Match names other versions of the file only.
+http::Response precondition_failed();
 
 // The JSON object in the body: json_expected, bad_json, nul_not_allowed. With be_absent an empty body is an object
 // without members.
@@ -52,6 +55,10 @@ class Fields {
   // Absent and empty are the same; bad_id when it is not a UUID.
   std::optional<WorkspaceId> workspace(std::string_view name);
   std::optional<DeliveryMode> mode();
+  // `url`, as it is stored: empty for remote://….
+  std::optional<std::string> callback();
+  // `name` of a workspace, tidied. Present, it must not be empty.
+  std::optional<std::string> name();
 
   // Keeps the error unless there is one already.
   void fail(Error error);
@@ -76,6 +83,8 @@ inline WorkspaceId workspace_in(const http::Request& request) {
 }
 inline FileId file_in(const http::Request& request) { return FileId::parse(request.param("fid")).value(); }
 inline TokenId token_in(const http::Request& request) { return TokenId::parse(request.param("tokenId")).value(); }
+// Nothing when it cannot be an id of a delegation: the route does not check those.
+std::optional<std::string> delegation_in(const http::Request& request);
 
 // The query parameter of that name as an id; bad_id when it is not a UUID.
 template <class AnyId>
@@ -85,6 +94,11 @@ Result<std::optional<AnyId>> id_parameter(const http::Request& request, std::str
   if (text && !id) return bad_id(name);
   return id;
 }
+
+// `limit` and `after` of a list of workspaces. Clients that name neither get all of it, as they always did.
+Result<WorkspacePage> workspace_page(const http::Request& request);
+// Adds the header that names the last one of a full page: the next page begins after it.
+void add_next_page(http::Response& response, const WorkspacePage& page, const std::vector<Workspace>& listed);
 
 // The principal that the route's guard stored.
 const Principal& caller(const http::Request& request);

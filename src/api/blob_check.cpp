@@ -36,8 +36,10 @@ void write_finding(JsonWriter& out, const desk::BlobFinding& finding, const Name
 
 std::string written(const Context& context, const desk::BlobCheckReport& report) {
   Names names;
-  if (!report.findings.empty()) {
-    for (const Workspace& workspace : context.workspaces.list()) names.emplace(workspace.id, workspace.name);
+  for (const desk::BlobFinding& finding : report.findings) {
+    if (!finding.file || names.contains(finding.file->workspace_id)) continue;
+    const auto workspace = context.workspaces.find(finding.file->workspace_id);
+    if (workspace) names.emplace(workspace->id, workspace->name);
   }
   return json_object([&](JsonWriter& out) {
     out.member("state", name_of(report.state));

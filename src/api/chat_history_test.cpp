@@ -37,6 +37,23 @@ TEST_F(ChatHistoryApi, AMessageHasItsFieldsAndAttachmentsOnlyWhenThereAreSome) {
                 R"("mimeType":"text/plain","size":3}],"timestamp":")" + time + R"("}],"reached_end":true})");
 }
 
+TEST_F(ChatHistoryApi, AFileThatTheAgentUploadsAndNamesIsShownOnceAsTheAgents) {
+  const auto shown = [&](const std::string& file) {
+    notify(R"({"message":"look","attachments":[{"uri":")" + file + R"(","name":"a.txt"}]})");
+    const auto page = parse_json(read().body);
+    std::string roles;
+    for (const Json& message : page->items("messages")) {
+      for (const Json& attachment : message.items("attachments")) {
+        if (attachment.text("uri") == file) roles += message.text("role") + " ";
+      }
+    }
+    return roles;
+  };
+  const std::string scheme = "platform-pending:" + api.workspace.text() + "/";
+  EXPECT_EQ(shown(scheme + api.upload(api.agent)), "agent ");
+  EXPECT_EQ(shown(scheme + api.upload(api.sender)), "user agent ") << "a person's file stays the person's";
+}
+
 TEST_F(ChatHistoryApi, PagesGoBackByTheOldestTimestamp) {
   for (const char* text : {"a", "b", "c"}) {
     send(text);

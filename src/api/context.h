@@ -7,17 +7,20 @@
 #include <vector>
 
 #include "api/download.h"
+#include "api/readiness.h"
 #include "base/clock.h"
 #include "base/loop_tick.h"
 #include "base/metrics.h"
 #include "desk/blob_checks/blob_check.h"
 #include "desk/blob_moves/blob_moves.h"
+#include "desk/clock/clock_check.h"
 #include "desk/delegations/delegations.h"
 #include "desk/events/events.h"
 #include "desk/inbox/chat_history.h"
 #include "desk/inbox/inbox.h"
 #include "desk/inbox/messages.h"
 #include "desk/inbox/outgoing.h"
+#include "desk/inbox/room.h"
 #include "desk/principals/idempotency.h"
 #include "desk/principals/invalid_token_limiter.h"
 #include "desk/principals/principals.h"
@@ -34,12 +37,6 @@
 #include "http/response.h"
 
 namespace restante::api {
-
-// One check of /ready.
-struct ReadinessCheck {
-  std::string name;
-  std::function<void()> check;  // throws when it is not ready
-};
 
 // A file of the page, embedded in the binary.
 struct PageFile {
@@ -75,6 +72,7 @@ struct ServerFacts {
   std::vector<StoreState> stores{};
   std::vector<EffectiveSetting> settings{};
   std::vector<std::string> warnings{};
+  std::string clock_doubt{};  // why nothing expires; empty while the clock is trusted
 };
 
 // What is needed to call push workspaces.
@@ -109,12 +107,12 @@ struct Context {
   desk::Sweep& sweep;
   desk::Delegations& delegations;
   const Push& push;
-  std::vector<ReadinessCheck> readiness;
+  Readiness readiness;
   std::vector<PageFile> page;
   std::string public_url;                  // as configured, without a slash at the end; may be empty
   std::vector<std::string> allowed_hosts;  // in addition to loopback and the host of public_url
   bool open_registration = false;          // agents without a token may register an id that has none
-  bool open_metrics = false;               // a loopback bind: every client that can connect may read them
+  bool open_metrics = false;               // a loopback bind without a proxy: every direct client may read them
   Digest metrics_token{};                  // in addition to the operator's; all zero = none
   // Makes, stores and returns a new operator's token; from then on only that one is valid. Throws Unavailable.
   std::function<Result<std::string>()> rotate_admin_token{};
@@ -125,8 +123,10 @@ struct Context {
   // Asks the stores for their state: may take as long as they do.
   std::function<ServerFacts()> facts{};
   const desk::Series* series = nullptr;
+  const desk::Room* room = nullptr;  // null: there is always room
   desk::BlobCheck* blob_check = nullptr;
   desk::BlobMoves* blob_moves = nullptr;
+  desk::ClockCheck* clock_check = nullptr;
 };
 
 }  // namespace restante::api

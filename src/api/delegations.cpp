@@ -4,13 +4,14 @@
 
 #include "api/answers.h"
 #include "api/delegation_push.h"
-#include "api/delegation_rows.h"
 #include "api/idempotency.h"
 #include "base/text.h"
 #include "model/errors.h"
 
 namespace restante::api {
 namespace {
+
+constexpr std::size_t kShortReport = 64 << 10;
 
 using Status = DelegationStatus;
 
@@ -190,6 +191,10 @@ http::Response record_delegation(const Context& context, http::Request& request)
 http::Response update_delegation(const Context& context, http::Request& request) {
   if (request.body.size() > kMaxResultBody) {
     return answer(Error(errors::result_too_large, {{"max", static_cast<std::int64_t>(kMaxResultBody)}}));
+  }
+  // A short report ends a task and is taken as an ack is. No task can have many of them, and no new task is opened.
+  if (request.body.size() > kShortReport) {
+    if (auto refused = refuse_without_room(context, request)) return std::move(*refused);
   }
   const auto body = json_body(request, BodyMay::not_be_absent);
   if (!body) return answer(body.error());

@@ -4,6 +4,7 @@
 
 #include "api/answers.h"
 #include "api/handlers.h"
+#include "http/ranges.h"
 #include "model/errors.h"
 
 namespace restante::api {
@@ -11,24 +12,32 @@ namespace restante::api {
 http::Response download(const Context& context, http::Request& request) {
   const Program& program = context.program;
   const std::string_view file = request.param("file");
+  const bool is_program = file == program.name;
+  if (program.name.empty() || (!is_program && file != program.name + ".sha256")) {
+    return answer(errors::no_such_download);
+  }
+  const std::string etag = '"' + program.sha256 + '"';
+  http::FileConditions conditions(request);
+  conditions.range.reset();  // ranges are not offered here
+  const auto choice = http::choose_answer(conditions, etag, program.size);
+  if (choice.answer == http::FileAnswer::precondition_failed) return precondition_failed();
   http::Response response;
   response.headers.emplace_back("Cache-Control", "no-cache");
-  response.headers.emplace_back("ETag", '"' + program.sha256 + '"');
-  if (!program.name.empty() && file == program.name) {
+  response.headers.emplace_back("ETag", etag);
+  if (choice.answer == http::FileAnswer::not_modified) {
+    response.status = 304;
+  } else if (is_program) {
     response.content_type = "application/octet-stream";
     auto slice = std::make_shared<http::FileSlice>();
     slice->owner = program.owner;
     slice->fd = program.fd;
     slice->length = program.size;
     response.content = std::move(slice);
-    return response;
-  }
-  if (!program.name.empty() && file == program.name + ".sha256") {
+  } else {
     response.content_type = "text/plain; charset=utf-8";
     response.content = fmt::format("{}  {}\n", program.sha256, program.name);
-    return response;
   }
-  return answer(errors::no_such_download);
+  return response;
 }
 
 std::string platform_url(const Context& context, const http::Request& request) {

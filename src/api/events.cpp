@@ -14,11 +14,13 @@ std::string to_wire(const desk::Event& event) {
 }
 
 template <class Stream>
-http::Response stream(const Principal& who, std::vector<std::string> topics, std::shared_ptr<Stream> source) {
+http::Response stream(const Principal& who, std::string tenant, std::vector<std::string> topics,
+                      std::shared_ptr<Stream> source) {
   http::Events events;
   events.topics = desk::revocation_topics(who);
   for (std::string& topic : topics) events.topics.push_back(std::move(topic));
-  events.owner = who.token_id ? who.token_id->text() : std::string("admin");
+  events.owner = who.limit_owner();
+  events.tenant = std::move(tenant);
   events.next = [source = std::move(source)]() -> std::optional<http::Events::Step> {
     const auto step = source->next();
     if (!step) return std::nullopt;
@@ -39,12 +41,12 @@ http::Response workspace_events(const Context& context, http::Request& request) 
   if (request.header_count("Last-Event-ID") > 0) last_event_id = request.header("Last-Event-ID");
   auto source = context.events.follow(who, id, last_event_id);
   if (!source) return answer(source.error());
-  return stream(who, {desk::topic_of(id), desk::live_topic_of(id)}, std::move(*source));
+  return stream(who, id.text(), {desk::topic_of(id), desk::live_topic_of(id)}, std::move(*source));
 }
 
 http::Response all_events(const Context& context, http::Request& request) {
   const Principal& who = caller(request);
-  return stream(who, {std::string(desk::kAllEventsTopic)}, context.events.follow_all(who));
+  return stream(who, {}, {std::string(desk::kAllEventsTopic)}, context.events.follow_all(who));
 }
 
 }  // namespace restante::api

@@ -26,15 +26,21 @@ std::optional<std::string_view> session_cookie(const http::Request& request) {
   return std::nullopt;
 }
 
+// The secret of an Authorization header with a bearer token.
+std::optional<std::string_view> bearer_of(const http::Request& request) {
+  const std::string_view value = request.header("Authorization");
+  const auto space = value.find(' ');
+  if (space == std::string_view::npos || !equal_ignoring_case(value.substr(0, space), "Bearer")) return std::nullopt;
+  return trim(value.substr(space + 1));
+}
+
 Result<Principal> authenticate(const Context& context, const http::Request& request) {
   const std::size_t given = request.header_count("Authorization");
   if (given > 1) return Error(errors::bad_parameter).with_sentence("send one Authorization header");
   if (given == 1) {
-    const std::string_view value = request.header("Authorization");
-    const auto space = value.find(' ');
-    if (space == std::string_view::npos || !equal_ignoring_case(value.substr(0, space), "Bearer"))
-      return errors::missing_token;
-    auto principal = context.principals.by_token(trim(value.substr(space + 1)));
+    const auto secret = bearer_of(request);
+    if (!secret) return errors::missing_token;
+    auto principal = context.principals.by_token(*secret);
     return principal ? principal : invalid_token(context, request);
   }
   const auto cookie = session_cookie(request);
@@ -73,6 +79,13 @@ std::optional<http::Response> admit_to_workspace(const Context& context, http::R
     if (!id) return bad_id("id");
     return allowed(principal, *id);
   });
+}
+
+// A proxy that the configuration does not name usually shows itself by one of these.
+bool came_through_proxy(const http::Request& request) {
+  constexpr std::string_view added[] = {"Forwarded",         "X-Forwarded-For", "X-Forwarded-Host",
+                                        "X-Forwarded-Proto", "X-Real-IP",       "Via"};
+  return std::ranges::any_of(added, [&](std::string_view name) { return request.header_count(name) > 0; });
 }
 
 }  // namespace
@@ -118,6 +131,17 @@ std::optional<http::Response> agent(const Context& context, http::Request& reque
                             [](const Principal& p, WorkspaceId id) { return p.is_admin() || p.is_agent_of(id); });
 }
 
+std::optional<http::Response> agent_or_removed(const Context& context, http::Request& request) {
+  const auto id = WorkspaceId::parse(request.param("id"));
+  const auto secret = bearer_of(request);
+  // Not counted as an invalid token: such an agent asks until it is told.
+  if (id && secret && context.principals.former_agent(*secret) == id) {
+    const auto workspace = context.workspaces.find(*id);
+    if (!workspace && workspace.error().is(errors::workspace_removed)) return answer(errors::workspace_not_found);
+  }
+  return agent(context, request);
+}
+
 std::optional<http::Response> member(const Context& context, http::Request& request) {
   return admit_to_workspace(context, request,
                             [](const Principal& p, WorkspaceId id) { return p.is_person_of(id) || p.is_agent_of(id); });
@@ -145,7 +169,8 @@ std::optional<http::Response> page(const Context& context, http::Request& reques
 }
 
 std::optional<http::Response> metrics(const Context& context, http::Request& request) {
-  if (context.open_metrics) return std::nullopt;
+  // The Host too: a page in the operator's browser must not read them under a name of its own.
+  if (context.open_metrics && !came_through_proxy(request) && host_allowed(context, request.host)) return std::nullopt;
   const std::string_view value = request.header("Authorization");
   if (context.metrics_token != Digest{} && value.substr(0, 7) == "Bearer " &&
       equal_constant_time(sha256(value.substr(7)), context.metrics_token)) {

@@ -19,6 +19,8 @@ std::optional<http::Response> anyone(const Context&, http::Request&);
 std::optional<http::Response> admin(const Context&, http::Request&);
 // The agent of :id, or the operator.
 std::optional<http::Response> agent(const Context&, http::Request&);
+// The same; but the agent of a removed :id, whose token was revoked with it, is told that the workspace is gone: 404.
+std::optional<http::Response> agent_or_removed(const Context&, http::Request&);
 // The agent of :id, or a person who may use its chat: the operator or one of its senders.
 std::optional<http::Response> member(const Context&, http::Request&);
 // Any valid token except for an enrolment's, which is only for registration; the handler checks further.
@@ -28,7 +30,7 @@ std::optional<http::Response> token(const Context&, http::Request&);
 std::optional<http::Response> registrant(const Context&, http::Request&);
 // The page, under a Host it may be served from.
 std::optional<http::Response> page(const Context&, http::Request&);
-// Prometheus: open on loopback, else the operator's or the metrics token.
+// Prometheus: open on loopback to a client that no proxy stands before, else the operator's or the metrics token.
 std::optional<http::Response> metrics(const Context&, http::Request&);
 
 inline constexpr std::string_view kSessionCookie = "__Host-restante";

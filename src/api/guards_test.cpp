@@ -82,6 +82,7 @@ const std::map<std::string, std::set<std::string>> kAdmitted = {
 // Every route by name. One that is missing here fails the test: a new route must name its guard.
 const std::map<std::string, std::string> kGuards = {
     {"GET /health", "anyone"},
+    {"GET /healthz", "anyone"},
     {"GET /ready", "anyone"},
     {"GET /metrics", "metrics"},
     {"GET /uploads/limits", "anyone"},
@@ -92,6 +93,7 @@ const std::map<std::string, std::string> kGuards = {
     {"POST /workspaces", "admin"},
     {"GET /workspaces", "admin"},
     {"GET /workspaces/:id", "member"},
+    {"GET /workspaces/:id/state", "agent"},
     {"PATCH /workspaces/:id", "agent"},
     {"DELETE /workspaces/:id", "admin"},
     {"GET /workspaces/:id/tokens", "agent"},
@@ -105,11 +107,13 @@ const std::map<std::string, std::string> kGuards = {
     {"POST /registry/check-access", "token"},
     {"GET /admin/liveness", "admin"},
     {"GET /admin/health", "admin"},
+    {"POST /admin/clock/accept", "admin"},
     {"GET /admin/series", "admin"},
     {"POST /admin/token/rotate", "admin"},
     {"POST /admin/workspaces/:id/tokens", "admin"},
     {"POST /registry/register", "registrant"},
     {"POST /registry/heartbeat", "token"},
+    {"POST /registry/update-card", "token"},
     {"POST /workspaces/:id/inbound-secret", "agent"},
     {"GET /workspaces/:id/activity", "member"},
     {"GET /workspaces/:id/chat-history", "member"},
@@ -316,6 +320,20 @@ TEST(Guards, MetricsAreOpenOnLoopbackAndNeedTheirTokenElse) {
   EXPECT_EQ(api.ask(asked).status, 401);
   api.context.open_metrics = true;
   EXPECT_EQ(api.ask(asked).status, 200);
+}
+
+TEST(Guards, MetricsThatAreOpenOnLoopbackNeedATokenThroughAProxy) {
+  TestApi api;
+  api.context.open_metrics = true;
+  const auto asked_with = [&](const char* name, const char* value) {
+    Ask asked;
+    asked.target = "/metrics";
+    return asked.with(name, value);
+  };
+  for (const char* name : {"X-Forwarded-For", "x-forwarded-proto", "X-Forwarded-Host", "Forwarded", "X-Real-IP", "Via"})
+    EXPECT_EQ(api.ask(asked_with(name, "192.0.2.1")).status, 401) << name;
+  EXPECT_EQ(api.ask(asked_with("Host", "rebound.example")).status, 401) << "a page of another name";
+  EXPECT_EQ(api.ask(asked_with("X-Forwarded-For", "192.0.2.1").bearer(api.admin)).status, 200);
 }
 
 TEST(Guards, AnAddressWithTooManyInvalidTokensMustWaitAndNoOther) {

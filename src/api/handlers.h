@@ -14,7 +14,7 @@ using Handler = http::Response(const Context&, http::Request&);
 // Takes a body that is not read into memory.
 using Receiver = http::BodyHandling(const Context&, http::Request&);
 
-// /health, /ready and /metrics, for operators and their tools.
+// /health (also /healthz), /ready and /metrics, for operators and their tools.
 Handler health, ready, metrics_text;
 // GET /download/:file: the agent's executable for the server's own system, and its sha256 in the format of `sha256sum
 // -c`. Public: a person who pastes the first line has no token yet, and the program is not a secret.
@@ -22,13 +22,13 @@ Handler download;
 // The page's session: a person signs in once with a token and gets a cookie that scripts cannot read.
 Handler sign_in, who_am_i, sign_out;
 // /workspaces: workspaces are created with a line to paste, read, changed and removed.
-Handler create_workspace, list_workspaces, read_workspace, patch_workspace, remove_workspace;
+Handler create_workspace, list_workspaces, read_workspace, read_workspace_state, patch_workspace, remove_workspace;
 // /workspaces/:id/tokens and /admin/invites: tokens are made, listed and revoked.
 Handler list_tokens, create_token, revoke_token, list_invites, create_invite, revoke_invite;
 // Replaces the operator's token while the server runs.
 Handler rotate_admin_token;
 // /registry: agents register, send heartbeats, and find the agents they may talk to.
-Handler register_agent, heartbeat, list_peers, discover, check_access;
+Handler register_agent, heartbeat, update_card, list_peers, discover, check_access;
 // A new secret for the calls to an agent's callback.
 Handler rotate_inbound_secret;
 // /workspaces/:id/activity: the agent's inbox, which is also the audit trail, with the long poll.
@@ -60,6 +60,8 @@ Handler start_blob_check, read_blob_check;
 // /admin/liveness: whether the server's background loops still run. /admin/health: that, and everything else an
 // operator needs to know about a server: its stores, versions and effective settings, without secrets.
 Handler liveness, operator_health;
+// /admin/clock/accept: the operator says that a clock that is in doubt is right.
+Handler accept_clock;
 // /admin/series: this server's own figures of the last day, by column, for charts.
 Handler read_series;
 

@@ -120,7 +120,16 @@ std::optional<http::Response> IdempotentRequest::look_up(const Digest& what) {
 
 std::optional<http::Response> IdempotentRequest::begin(const http::Request& request, const Json& body) {
   if (auto refused = enter(request)) return refused;
-  return claim_ ? look_up(digest_of(body)) : std::nullopt;
+  if (claim_) {
+    if (auto known = look_up(digest_of(body))) return known;
+  }
+  return refuse_without_room(*context_, request);
+}
+
+std::optional<http::Response> refuse_without_room(const Context& context, const http::Request& request) {
+  if (!context.room) return std::nullopt;
+  if (const auto room = context.room->check_rows(request.body.size()); !room) return answer(room.error());
+  return std::nullopt;
 }
 
 }  // namespace restante::api

@@ -30,12 +30,16 @@ Digest digest_of(const Json& body);
 std::string keep(const http::Response& answer);
 http::Response replay(std::string_view kept);
 
+// 507 when the disk has no room left for rows of such a request.
+std::optional<http::Response> refuse_without_room(const Context& context, const http::Request& request);
+
 // Copies represent the same request.
 class IdempotentRequest {
  public:
   IdempotentRequest(const Context& context, std::string_view route) : context_(&context), route_(route) {}
 
-  // enter() and look_up(), for a request whose body is JSON.
+  // enter() and look_up(), for a request whose body is JSON and which adds rows. A request that was not answered before
+  // is refused when the disk has no room for it (507).
   std::optional<http::Response> begin(const http::Request& request, const Json& body);
   // From the head alone: refuses an invalid key (400), or a key whose first request is still running (409).
   std::optional<http::Response> enter(const http::Request& request);

@@ -4,13 +4,15 @@
 
 #include "api/answers.h"
 #include "api/idempotency.h"
+#include "api/messages.h"
 #include "base/text.h"
 #include "model/errors.h"
+#include "model/reserved_members.h"
 
 namespace restante::api {
 namespace {
 
-constexpr std::int64_t kMaxWait = 50;
+constexpr std::chrono::seconds kMaxWait{50};
 constexpr std::int64_t kMaxSeconds = 2'592'000;  // 30 days
 
 // Whether the rows contain their sender and the state of their files.
@@ -40,7 +42,7 @@ Result<void> parse_times(const http::Request& request, InboxQuery& query, Time n
   }
   if (const auto text = request.query_param("before_ts")) {
     query.before = parse_time(*text);
-    if (!query.before) return bad_parameter("before_ts", "before_ts must be an RFC 3339 time");
+    if (!query.before) return bad_parameter("before_ts", "before_ts must be an RFC3339 time");
   }
   return {};
 }
@@ -63,6 +65,14 @@ Result<void> parse_filters(const http::Request& request, InboxQuery& query) {
   const auto limit = parse_clamped(request.query_param("limit").value_or("")).value_or(0);
   query.limit = static_cast<int>(std::clamp<std::int64_t>(limit, 0, 1'000'000));
   return {};
+}
+
+// Junk must not mean 0: a client that expects to be held would ask again and again.
+Result<std::chrono::milliseconds> parse_wait(const http::Request& request) {
+  const auto text = request.query_param("wait");
+  const auto wait = parse_seconds(text.value_or("0"));
+  if (wait) return *wait;
+  return bad_parameter("wait", "wait must be a number of seconds from 0 to 50; it may have a fraction");
 }
 
 PeerDetails parse_include(const http::Request& request) {
@@ -101,7 +111,7 @@ void write_peer(JsonWriter& out, const InboxRow& row, desk::PeerInfo& info) {
   out.member_or_null("peer_name", peer ? peer->name : std::string());
   out.member_or_null("peer_role", peer ? peer->role : std::string());
   out.objects("attachments", info.attachments_of(row), [&](const desk::Attachment& attachment) {
-    out.member("kind", "file");
+    out.member("kind", kind_of(attachment.file));
     out.member("uri", attachment.file.uri);
     out.member_or_null("mime_type", attachment.file.mime_type);
     out.member_or_null("name", attachment.file.name);
@@ -110,8 +120,9 @@ void write_peer(JsonWriter& out, const InboxRow& row, desk::PeerInfo& info) {
   });
 }
 
-http::Response rows_answer(const Context& context, const std::vector<InboxRow>& rows, PeerDetails peers) {
-  desk::PeerInfo info = context.inbox.peer_info();
+http::Response rows_answer(const Context& context, const Principal& who, const std::vector<InboxRow>& rows,
+                           PeerDetails peers) {
+  desk::PeerInfo info = context.inbox.peer_info(who);
   return list_answer(rows, [&](JsonWriter& out, const InboxRow& row) {
     write_row(out, row);
     if (peers == PeerDetails::included) write_peer(out, row, info);
@@ -119,17 +130,16 @@ http::Response rows_answer(const Context& context, const std::vector<InboxRow>& 
 }
 
 struct PollRequest {
-  InboxQuery query;
+  std::shared_ptr<desk::InboxReading> reading;
   PeerDetails peers = PeerDetails::omitted;
   std::optional<std::string> clamped;  // the wait, when it differs from the request
 };
 
 // Runs each time the bell rings for a held poll.
-std::optional<http::Response> read_rows(const Context& context, const Principal& who, WorkspaceId workspace,
-                                        const PollRequest& poll_request) {
-  const auto rows = context.inbox.read(who, workspace, poll_request.query);
+std::optional<http::Response> read_rows(const Context& context, const Principal& who, const PollRequest& poll_request) {
+  const auto rows = poll_request.reading->next();
   if (rows && rows->empty()) return std::nullopt;
-  http::Response response = rows ? rows_answer(context, *rows, poll_request.peers) : answer(rows.error());
+  http::Response response = rows ? rows_answer(context, who, *rows, poll_request.peers) : answer(rows.error());
   if (poll_request.clamped) response.headers.emplace_back("Restante-Wait", *poll_request.clamped);
   return response;
 }
@@ -138,6 +148,14 @@ std::optional<http::Response> read_rows(const Context& context, const Principal&
 std::string json_text(const Json& body, std::string_view name) {
   const Json* member = body.find(name);
   return member && !member->is_null() ? member->dump() : std::string();
+}
+
+void remove_reserved(const Json& body, NewInboxRow& row) {
+  const Json* call = body.find("request_body");
+  if (!call) return;
+  Json message = *call;
+  row.ignored = remove_reserved_members(message);
+  if (!row.ignored.empty()) row.request_body = message.dump();
 }
 
 Result<NewInboxRow> parse_inbox_row(const Json& body) {
@@ -152,6 +170,9 @@ Result<NewInboxRow> parse_inbox_row(const Json& body) {
   NewInboxRow row;
   row.activity_type = type;
   row.method = fields.text("method").value_or("");
+  if (is_reserved_method(row.method)) {
+    fields.fail(bad_field("method", "rows about files and about the results of tasks are written by the server only"));
+  }
   row.summary = fields.text("summary").value_or("");
   row.status = fields.text("status").value_or(row.status);
   row.error_detail = fields.text("error_detail").value_or("");
@@ -161,6 +182,8 @@ Result<NewInboxRow> parse_inbox_row(const Json& body) {
   row.duration_ms = fields.whole("duration_ms");
   row.request_body = json_text(body, "request_body");
   row.response_body = json_text(body, "response_body");
+  // Agents are handed rows of this type. In the others a delegation_id is only what the agent logs.
+  if (type == "a2a_receive") remove_reserved(body, row);
   return fields.result(std::move(row));
 }
 
@@ -177,7 +200,13 @@ http::Response append_own_row(const Context& context, http::Request& request) {
   row->traceparent = request.traceparent();
   return idempotent.perform<Appended>(
       [&](OptionalClaim<Appended> claim) { return context.inbox.append_own_row(id, *row, std::move(claim)); },
-      fixed_answer(R"({"status":"logged"})"));
+      [ignored = row->ignored](const Result<Appended>& at) {
+        if (!at) return answer(at.error());
+        return object_answer(200, [&](JsonWriter& out) {
+          out.member("status", "logged");
+          write_ignored(out, ignored);
+        });
+      });
 }
 
 http::Response ack_inbox(const Context& context, http::Request& request) {
@@ -203,33 +232,41 @@ http::Response read_inbox(const Context& context, http::Request& request) {
   const WorkspaceId id = workspace_in(request);
   const auto query = parse_query(request, context.clock.now());
   if (!query) return answer(query.error());
+  const auto wanted = parse_wait(request);
+  if (!wanted) return answer(wanted.error());
   const Principal& who = caller(request);
   const auto entered = context.inbox.begin_read(who, id);
   if (!entered) return answer(entered.error());
 
   const bool cursor = query->since_id || query->since_seq;
-  const std::int64_t wanted = parse_clamped(request.query_param("wait").value_or("")).value_or(0);
-  const std::int64_t seconds = std::clamp<std::int64_t>(wanted, 0, kMaxWait);
-  PollRequest poll_request{*query, parse_include(request), {}};
-  if (wanted != seconds) poll_request.clamped = std::to_string(seconds);
+  const auto patience = std::clamp<std::chrono::milliseconds>(*wanted, std::chrono::milliseconds(0), kMaxWait);
+  PollRequest poll_request{context.inbox.reading(who, id, *query), parse_include(request), {}};
+  if (*wanted != patience) poll_request.clamped = std::to_string(patience / std::chrono::seconds(1));
   const auto nothing = [clamped = poll_request.clamped] {
     http::Response empty = http::json(200, "[]");
     if (clamped) empty.headers.emplace_back("Restante-Wait", *clamped);
     return empty;
   };
-  if (!cursor || seconds == 0) {
-    auto found = read_rows(context, who, id, poll_request);
-    return found ? std::move(*found) : nothing();
+  const bool held = cursor && patience.count() > 0;
+  if (!held) {
+    auto found = read_rows(context, who, poll_request);
+    if (found) return std::move(*found);
+    if (!poll_request.reading->unfinished()) return nothing();
   }
   http::HeldPoll wait;
   wait.topics = desk::revocation_topics(who);
-  wait.topics.push_back(desk::topic_of(id));
-  wait.owner = who.token_id ? who.token_id->text() : std::string("admin");
-  wait.patience = std::chrono::seconds(seconds);
+  wait.tenant = id.text();
+  wait.unfinished = [reading = poll_request.reading] { return reading->unfinished(); };
+  // A read that does not wait goes through a long inbox in the same way, but counts against no limit.
+  if (held) {
+    wait.topics.push_back(desk::topic_of(id));
+    wait.owner = who.limit_owner();
+    wait.patience = patience;
+  }
   wait.attempt = [&context, who, id, poll_request = std::move(poll_request),
                   poll = *entered]() -> std::optional<http::Response> {
     if (!context.principals.still_live(who)) return answer(errors::invalid_token);
-    if (auto found = read_rows(context, who, id, poll_request)) return found;
+    if (auto found = read_rows(context, who, poll_request)) return found;
     const auto there = context.inbox.check(id);
     return there ? std::nullopt : std::optional(answer(there.error()));
   };

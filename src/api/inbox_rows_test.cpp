@@ -95,6 +95,20 @@ TEST_F(InboxRowsApi, ANotifysAttachmentsAreIncluded) {
   EXPECT_EQ(states(rows()[0]), "unknown ");
 }
 
+TEST_F(InboxRowsApi, AnAttachmentsKindIsTheOneOfItsMediaType) {
+  const auto part = [](std::string_view type) {
+    return R"({"kind":"file","file":{"uri":"x:1","name":"a",)" + std::string(type) + "}}";
+  };
+  append(message(part(R"("mimeType":"image/png")") + "," + part(R"("mime_type":"audio/ogg")") + "," +
+                 part(R"("mimeType":"video/mp4")") + "," + part(R"("mimeType":"text/plain")")));
+  std::string kinds;
+  const auto read = rows();
+  for (const Json& attachment : read[0].items("attachments")) {
+    kinds += attachment.text("kind") + " " + attachment.text("mime_type") + ", ";
+  }
+  EXPECT_EQ(kinds, "image image/png, audio audio/ogg, video video/mp4, file text/plain, ");
+}
+
 TEST_F(InboxRowsApi, BodiesOfAnyShapeStayUnchanged) {
   for (const char* body : {"null", "7", "[]", R"("text")", R"({"params":{"message":{"parts":[7,{"file":[]}]}}})"}) {
     NewInboxRow row;

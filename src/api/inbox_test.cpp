@@ -200,8 +200,12 @@ TEST_F(InboxApi, WaitIsClampedAndTheHeaderNamesTheClampedValue) {
                          {"-99999999999999999999", false, "0"},
                          {"0", false, ""},
                          {"-3", false, "0"},
-                         {"junk", false, ""},
-                         {"", false, ""}};
+                         {"-0.5", false, "0"},
+                         {"0.0", false, ""},
+                         {"0.5", true, ""},
+                         {"30.0", true, ""},
+                         {"50.0", true, ""},
+                         {"50.001", true, "50"}};
   for (const Case& c : kCases) {
     const Answer answer = read("?since_id=" + id + "&wait=" + c.wait);
     EXPECT_EQ(answer.status, 200);
@@ -213,6 +217,30 @@ TEST_F(InboxApi, WaitIsClampedAndTheHeaderNamesTheClampedValue) {
   EXPECT_FALSE(found.held) << "there is something: no reason to wait";
   EXPECT_EQ(found.header("Restante-Wait"), "50");
   EXPECT_FALSE(read("?type=junk&wait=20").held) << "without a cursor nothing is waited for";
+}
+
+TEST_F(InboxApi, AFractionOfASecondIsWaitedFor) {
+  append("a");
+  for (const auto& [wait, expected] : {std::pair("0.5", 500), std::pair("30.25", 30'250), std::pair("0.0001", 1)}) {
+    const std::string head = "GET " + api.path("/activity?since_seq=1&wait=") + wait +
+                             " HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + api.agent + "\r\n\r\n";
+    http::Request request;
+    ASSERT_FALSE(http::parse_head(head, http::Limits(), request));
+    const auto match = api.router.match(request);
+    ASSERT_FALSE(match.route->admit(request));
+    const http::Response response = match.route->handle(request);
+    const auto* held = std::get_if<std::shared_ptr<http::HeldPoll>>(&response.content);
+    ASSERT_TRUE(held) << wait;
+    EXPECT_EQ((*held)->patience, std::chrono::milliseconds(expected));
+  }
+}
+
+TEST_F(InboxApi, AWaitThatIsNoNumberIsRefusedWithAndWithoutACursor) {
+  append("a");
+  for (const char* text : {"", "junk", "1e9", "50s", "0x5", "1,5", "nan", "inf", "+1", "true", "1.5.2"}) {
+    expect_refused("?since_seq=0&wait=" + std::string(text), 400, R"("field":"wait")");
+    expect_refused("?wait=" + std::string(text), 400, R"("field":"wait")");
+  }
 }
 
 TEST_F(InboxApi, APollByTheAgentIsASignOfLifeAndOneByAPersonIsNot) {
@@ -265,6 +293,29 @@ TEST_F(InboxApi, AnAgentAppendsItsOwnKindsOfRowsAndNoOthers) {
     EXPECT_EQ(refused.status, 400) << untyped;
     EXPECT_NE(refused.body.find("invalid activity_type"), std::string::npos) << refused.body;
   }
+}
+
+TEST_F(InboxApi, AnAgentAppendsNoTaskNoResultAndNoFile) {
+  for (const char* method : {"delegate_result", "chat_upload_receive", "chat_upload_acked"}) {
+    for (const char* type : {"a2a_receive", "agent_log"}) {
+      const Answer refused = api.post(api.path("/activity"), api.agent,
+                                      R"({"activity_type":")" + std::string(type) + R"(","method":")" + method + "\"}");
+      EXPECT_EQ(refused.status, 400) << method;
+      EXPECT_NE(refused.body.find(R"("field":"method")"), std::string::npos) << refused.body;
+    }
+  }
+  EXPECT_EQ(read("").body, "[]");
+  const std::string call = R"({"params":{"message":{"metadata":{"delegation_id":"d1"},"parts":[]}}})";
+  const auto append_as = [&](std::string_view type) {
+    return api.post(
+        api.path("/activity"), api.agent,
+        R"({"activity_type":")" + std::string(type) + R"(","method":"message/send","request_body":)" + call + "}");
+  };
+  EXPECT_EQ(append_as("a2a_receive").body, R"({"status":"logged","ignored":["metadata.delegation_id"]})");
+  EXPECT_NE(read("").body.find(R"("request_body":{"params":{"message":{"metadata":{},"parts":[]}}})"),
+            std::string::npos);
+  EXPECT_EQ(append_as("task_update").body, R"({"status":"logged"})") << "agents log which task they work on";
+  EXPECT_NE(read("?type=task_update").body.find(call), std::string::npos);
 }
 
 TEST_F(InboxApi, AnAckMovesForwardOnlyAndNotBeyondTheHead) {

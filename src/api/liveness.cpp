@@ -57,6 +57,7 @@ http::Response health_of(const Context& context) {
     write_loops(out, context);
     write_settings(out, facts.settings);
     out.array("warnings", facts.warnings, [&](const std::string& sentence) { out.string(sentence); });
+    out.member_or_null("clock_doubt", facts.clock_doubt);
   });
 }
 

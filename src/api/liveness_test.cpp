@@ -43,6 +43,7 @@ TEST(LivenessApi, TheOperatorSeesStoresVersionsLoopsAndSettings) {
                     {"blobs", "files", "", "/data/blobs", "the disk has failed"}};
     facts.settings = {{"log.level", "\"warn\"", "RESTANTE_LOG_LEVEL", "How much."}, {"data", "\"data\"", "", "Where."}};
     facts.warnings = {"Everybody may register."};
+    facts.clock_doubt = "The clock was set.";
     return facts;
   };
   EXPECT_EQ(api.get("/admin/health", api.admin).body,
@@ -55,7 +56,7 @@ TEST(LivenessApi, TheOperatorSeesStoresVersionsLoopsAndSettings) {
                 format_time(now) +
                 R"(","ok":true,"error":null,"failures":0}],"settings":[{"key":"log.level","value":"\"warn\"",)"
                 R"("origin":"RESTANTE_LOG_LEVEL","help":"How much."},{"key":"data","value":"\"data\"","origin":null,)"
-                R"("help":"Where."}],"warnings":["Everybody may register."]})");
+                R"("help":"Where."}],"warnings":["Everybody may register."],"clock_doubt":"The clock was set."})");
   EXPECT_EQ(api.get("/admin/health", api.agent).status, 401);
 }
 

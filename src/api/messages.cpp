@@ -3,7 +3,6 @@
 #include "api/answers.h"
 #include "api/handlers.h"
 #include "api/idempotency.h"
-#include "api/outgoing.h"
 #include "api/push.h"
 #include "model/errors.h"
 
@@ -31,6 +30,26 @@ Result<void> check_sender(const Context& context, const http::Request& request, 
   return allowed ? Result<void>() : allowed.error();
 }
 
+// A JSON-RPC method other than message/send.
+bool is_unknown_method(const Json& body) {
+  const Json* method = body.find("method");
+  return method && method->if_string() && *method->if_string() != "message/send";
+}
+
+// The answer of JSON-RPC, which clients of A2A expect instead of our form of errors.
+http::Response unknown_method(const Json& body) {
+  const Json* id = body.find("id");
+  const bool has_id = id && (id->if_string() || id->if_number());
+  return object_answer(200, [&](JsonWriter& out) {
+    out.member("jsonrpc", "2.0");
+    out.raw_member("id", has_id ? id->dump() : "null");
+    out.object("error", [&] {
+      out.member("code", std::int64_t{-32601});
+      out.member("message", "Method not found: the only method is message/send");
+    });
+  });
+}
+
 }  // namespace
 
 http::Response send_message(const Context& context, http::Request& request) {
@@ -43,6 +62,7 @@ http::Response send_message(const Context& context, http::Request& request) {
   if (auto answered = idempotent.begin(request, *body)) return std::move(*answered);
   const auto target = context.workspaces.find(id);
   if (!target) return answer(target.error());
+  if (is_unknown_method(*body)) return unknown_method(*body);
   auto envelope = desk::normalise_message(std::move(*body), context.clock.now());
   if (!envelope) return answer(envelope.error());
   const auto is_outgoing = [&](FileId file) {
@@ -54,7 +74,8 @@ http::Response send_message(const Context& context, http::Request& request) {
   NewInboxRow row = desk::message_row(who, id, *envelope, std::string(request.traceparent()));
   if (!files->empty()) return send_with_files(context, idempotent, *target, std::move(row), std::move(*files));
   if (target->delivery_mode == DeliveryMode::push) return push_message(context, idempotent, *target, std::move(row));
-  return post(context, idempotent, id, row, [](const Result<Appended>& at) { return queued_answer("poll", at); });
+  return post(context, idempotent, id, row,
+              [ignored = row.ignored](const Result<Appended>& at) { return queued_answer("poll", ignored, at); });
 }
 
 http::Response post(const Context& context, const IdempotentRequest& idempotent, WorkspaceId workspace,
@@ -64,7 +85,12 @@ http::Response post(const Context& context, const IdempotentRequest& idempotent,
       std::move(to_answer));
 }
 
-http::Response queued_answer(std::string_view delivery_mode, const Result<Appended>& appended) {
+void write_ignored(JsonWriter& out, const std::vector<std::string>& ignored) {
+  if (!ignored.empty()) out.array("ignored", ignored, [&](const std::string& name) { out.string(name); });
+}
+
+http::Response queued_answer(std::string_view delivery_mode, const std::vector<std::string>& ignored,
+                             const Result<Appended>& appended) {
   if (!appended) return answer(appended.error());
   return object_answer(200, [&](JsonWriter& out) {
     out.member("delivery_mode", delivery_mode);
@@ -72,6 +98,7 @@ http::Response queued_answer(std::string_view delivery_mode, const Result<Append
     out.member("status", "queued");
     out.member("activity_id", appended->id.text());
     out.member("seq", appended->seq);
+    write_ignored(out, ignored);
   });
 }
 

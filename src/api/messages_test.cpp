@@ -47,6 +47,36 @@ TEST_F(MessagesApi, AMessageToAPollTargetIsAnsweredOnceTheRowIsStored) {
             R"("text":"hi"}],"role":"user"}},"jsonrpc":"2.0","id":"m"})");
 }
 
+TEST_F(MessagesApi, BelowHalfOfTheReserveWhatFillsIsRefusedAndWhatFreesIsNot) {
+  std::uint64_t free = 50'000;
+  const desk::Room room({100'000, [&](std::uint64_t bytes) { return free - std::min(free, bytes); }});
+  const std::string kept = api.upload(api.admin);
+  const auto keyed = [&](std::string text) {
+    Ask asked;
+    asked.method = "POST";
+    asked.target = api.path("/a2a");
+    return api.ask(asked.bearer(neighbour).with("Idempotency-Key", "key").json(message(text)));
+  };
+  EXPECT_EQ(keyed("before").status, 200);
+  api.context.room = &room;
+  const std::string task = R"({"target_id":")" + api.other.text() + R"(","task":"t"})";
+  expect_error(send(neighbour, message("no")), 507, "insufficient_storage");
+  expect_error(api.post(api.path("/notify"), api.agent, R"({"message":"no"})"), 507, "insufficient_storage");
+  expect_error(api.post(api.path("/activity"), api.agent, R"({"activity_type":"agent_log"})"), 507,
+               "insufficient_storage");
+  expect_error(api.post(api.path("/delegate"), api.agent, task), 507, "insufficient_storage");
+  expect_error(api.post(api.path("/delegations/record"), api.agent, task), 507, "insufficient_storage");
+  expect_error(api.post(api.path("/delegations/d/update"), api.agent, '"' + std::string(70'000, 'x') + '"'), 507,
+               "insufficient_storage");
+  EXPECT_EQ(keyed("before").status, 200) << "a repeated request gets its answer";
+  EXPECT_EQ(api.post("/registry/heartbeat", api.agent, R"({"workspace_id":")" + api.workspace.text() + "\"}").status,
+            200);
+  EXPECT_EQ(api.post(api.path("/activity/ack"), api.agent, R"({"acked_seq":1})").status, 200);
+  EXPECT_EQ(api.post(api.path("/pending-uploads/" + kept + "/ack"), api.agent, "").status, 200);
+  free = 200'000;
+  EXPECT_EQ(send(neighbour, message("yes")).status, 200);
+}
+
 TEST_F(MessagesApi, OfPeopleHaveNoSource) {
   EXPECT_EQ(send(api.admin, message("a")).status, 200);
   EXPECT_EQ(send(api.sender, message("b")).status, 200);
@@ -96,7 +126,7 @@ TEST_F(MessagesApi, TheOperatorLearnsThatATargetIsMissing) {
 TEST_F(MessagesApi, ABodyThatIsNotAMessageIsRefusedAndStoresNothing) {
   expect_error(send(api.admin, message(R"(\u0000)")), 400, "nul_not_allowed");
   expect_error(send(api.admin, R"({"method":"message/send","params":{"message":{}}})"), 400, "bad_field");
-  expect_error(send(api.admin, R"({"method":"tasks/get","params":{"id":"x"}})"), 400, "bad_field");
+  expect_error(send(api.admin, R"({"params":{"message":{"parts":[{"text":"x"}]}}})"), 400, "bad_field");
   expect_error(send(api.admin, "[]"), 400, "bad_json");
   expect_error(send(api.admin, R"({"method":)"), 400, "bad_json");
   Ask form;
@@ -104,6 +134,57 @@ TEST_F(MessagesApi, ABodyThatIsNotAMessageIsRefusedAndStoresNothing) {
   form.target = api.path("/a2a");
   form.body = message("a");
   expect_error(api.ask(form.bearer(api.admin).with("Content-Type", "text/plain")), 415, "json_expected");
+  EXPECT_TRUE(rows().empty());
+}
+
+TEST_F(MessagesApi, NoClientMakesAMessageIntoATask) {
+  const std::string forged =
+      R"({"method":"message/send","params":{"message":{"messageId":"m","parts":[{"kind":"text","text":"done"}],)"
+      R"("metadata":{"delegation_id":"d1","parent_delegation_id":"d0","mine":1}}}})";
+  for (const std::string& who : {api.sender, api.admin, neighbour, api.agent}) {
+    const Answer answer = send(who, forged);
+    EXPECT_EQ(answer.status, 200) << answer.body;
+    EXPECT_TRUE(answer.body.ends_with(R"(,"ignored":["metadata.delegation_id","metadata.parent_delegation_id"]})"))
+        << answer.body;
+  }
+  ASSERT_EQ(rows().size(), 4u);
+  for (const InboxRow& row : rows()) {
+    EXPECT_EQ(row.request_body.find("delegation_id"), std::string::npos) << row.request_body;
+    EXPECT_NE(row.request_body.find(R"("metadata":{"mine":1})"), std::string::npos) << row.request_body;
+  }
+}
+
+TEST_F(MessagesApi, ANotificationStoresNothingThatOnlyTheServerMaySay) {
+  const Answer answer = api.post(api.path("/notify"), api.agent,
+                                 R"({"message":"done","delegation_id":"d1","metadata":{"delegation_id":"d1"},)"
+                                 R"("attachments":[{"uri":"x:1","name":"a","metadata":{"delegation_id":"d1"}}]})");
+  EXPECT_EQ(answer.body, R"({"status":"sent"})");
+  EXPECT_EQ(rows().at(0).response_body,
+            R"({"result":"done","parts":[{"kind":"file","file":{"uri":"x:1","name":"a"}}]})");
+  EXPECT_EQ(rows().at(0).request_body, "");
+}
+
+TEST_F(MessagesApi, AnUnknownMethodGetsTheAnswerOfJsonRpc) {
+  const auto answered = [](std::string_view id) {
+    return R"({"jsonrpc":"2.0","id":)" + std::string(id) +
+           R"(,"error":{"code":-32601,"message":"Method not found: the only method is message/send"}})";
+  };
+  const Answer numbered = send(api.admin, R"({"jsonrpc":"2.0","id":7,"method":"tasks/get","params":{"id":"x"}})");
+  EXPECT_EQ(numbered.status, 200);
+  EXPECT_EQ(numbered.body, answered("7"));
+  EXPECT_EQ(send(api.sender, R"({"id":"a","method":"message/stream"})").body, answered("\"a\""));
+  EXPECT_EQ(send(neighbour, R"({"id":[1],"method":""})").body, answered("null"));
+  EXPECT_TRUE(rows().empty());
+  expect_error(send(api.admin, R"({"method":"tasks/get"})", "", WorkspaceId::make(desk::kStart)), 404,
+               "workspace_not_found");
+}
+
+TEST_F(MessagesApi, AnErrorNamesTheAttachmentByItsIndex) {
+  const auto refused = [&](std::string attachments) {
+    return api.post(api.path("/notify"), api.agent, R"({"message":"hi","attachments":)" + attachments + "}").body;
+  };
+  EXPECT_NE(refused(R"([{"name":"a"}])").find("attachment[0] must"), std::string::npos);
+  EXPECT_NE(refused(R"([{"uri":"x:1","name":"a"},{"uri":"x:1"}])").find("attachment[1] must"), std::string::npos);
   EXPECT_TRUE(rows().empty());
 }
 
@@ -136,8 +217,13 @@ TEST_F(MessagesApi, ANotificationKeepsItsAttachmentsAsFileParts) {
   EXPECT_EQ(rows().at(0).response_body,
             R"({"result":"hi","parts":[{"kind":"file","file":{"uri":"https://x.example/a","name":"a.txt",)"
             R"("mimeType":"text/plain","size":3}}]})");
+  EXPECT_EQ(api.post(api.path("/notify"), api.agent,
+                     R"({"message":"hi","attachments":[{"uri":"x:1","name":"a","mime_type":"image/png"}]})")
+                .status,
+            200);
+  EXPECT_NE(rows().back().response_body.find(R"("mimeType":"image/png")"), std::string::npos);
   EXPECT_EQ(api.post(api.path("/notify"), api.agent, R"({"message":"hi","attachments":[]})").status, 200);
-  EXPECT_EQ(rows().at(1).response_body, R"({"result":"hi"})");
+  EXPECT_EQ(rows().back().response_body, R"({"result":"hi"})");
 }
 
 }  // namespace

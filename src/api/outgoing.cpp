@@ -1,7 +1,6 @@
-#include "api/outgoing.h"
+#include "api/messages.h"
 
 #include "api/answers.h"
-#include "api/messages.h"
 #include "api/push.h"
 
 namespace restante::api {
@@ -25,6 +24,8 @@ NewInboxRow files_row(const NewInboxRow& message, std::size_t files) {
 
 http::Response push_with_files(const Context& context, const IdempotentRequest& idempotent, const Workspace& target,
                                NewInboxRow row, std::vector<OutgoingFile> files) {
+  // Before the files are staged: a request that is answered with an error leaves nothing behind.
+  if (const auto secret = context.push.secrets.ensure(target.id); !secret) return answer(secret.error());
   const NewInboxRow files_note = files_row(row, files.size());
   auto commit = context.outgoing.send(target.id, files_note, std::move(files));
   http::Response response = http::after(
@@ -44,7 +45,9 @@ http::Response send_with_files(const Context& context, const IdempotentRequest& 
   }
   return idempotent.perform<SentMessage>(
       [&](OptionalClaim<SentMessage> claim) { return context.outgoing.send(target.id, row, files, std::move(claim)); },
-      [](const Result<SentMessage>& sent) { return sent ? queued_answer("poll", sent->row) : answer(sent.error()); });
+      [ignored = row.ignored](const Result<SentMessage>& sent) {
+        return sent ? queued_answer("poll", ignored, sent->row) : answer(sent.error());
+      });
 }
 
 }  // namespace restante::api

@@ -1,4 +1,4 @@
-#include "api/outgoing.h"
+#include "api/messages.h"
 
 #include <gtest/gtest.h>
 
@@ -53,6 +53,20 @@ TEST_F(OutgoingApi, AMessageDeliversTheFileItNames) {
   const std::string file = there.substr(there.size() - 36);
   EXPECT_EQ(api.get("/workspaces/" + api.other.text() + "/pending-uploads/" + file + "/content", other_agent).body,
             "done");
+}
+
+TEST_F(OutgoingApi, APersonOfTheReceivingAgentLearnsNothingAboutTheFile) {
+  ASSERT_EQ(send(message(uri(stage_out()))).status, 200);
+  const auto file = parse_json(api.desk.inbox_of(api.other)[0].request_body);
+  const std::string person = api.desk.give_token(TokenKind::sender, api.other);
+  const std::string other = "/workspaces/" + api.other.text();
+  EXPECT_EQ(api.post(other + "/a2a", person, message(file->text("uri"), "guess")).status, 200);
+  const auto shows_state = [&](std::string_view who, std::string_view state) {
+    const std::string body = api.get(other + "/activity?include=peer_info&limit=1", who).body;
+    return body.find(R"("state":")" + std::string(state) + '"') != std::string::npos;
+  };
+  EXPECT_TRUE(shows_state(person, "unknown"));
+  EXPECT_TRUE(shows_state(other_agent, "staged"));
 }
 
 TEST_F(OutgoingApi, ARepeatUnderAKeyDeliversItOnce) {

@@ -1,4 +1,4 @@
-#include "api/page.h"
+#include "api/routes.h"
 
 #include "api/guards.h"
 

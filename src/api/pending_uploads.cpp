@@ -1,4 +1,4 @@
-#include "api/pending_uploads.h"
+#include "api/uploads.h"
 
 #include <algorithm>
 
@@ -57,17 +57,11 @@ http::Response::Content slice(const Context& context, const Principal& who, desk
 // the answer.
 struct ContentRequest {
   explicit ContentRequest(const http::Request& request)
-      : who(caller(request)),
-        method(request.method),
-        if_none_match(request.header("If-None-Match")),
-        range(request.header("Range")),
-        if_range(request.header("If-Range")) {}
+      : who(caller(request)), method(request.method), conditions(request) {}
 
   Principal who;
   http::Method method;
-  std::string if_none_match;
-  std::string range;
-  std::string if_range;
+  http::FileConditions conditions;
 };
 
 http::Response content_answer(const Context& context, const ContentRequest& request, Upload admitted) {
@@ -77,17 +71,17 @@ http::Response content_answer(const Context& context, const ContentRequest& requ
   const std::string etag = fmt::format("\"{}\"", to_hex(upload.sha256));
   http::Response response;
   add_content_headers(response, upload, etag);
-  if (!request.if_none_match.empty() && http::etag_matches(request.if_none_match, etag)) {
+  const auto choice = http::choose_answer(request.conditions, etag, static_cast<std::uint64_t>(upload.size));
+  if (choice.answer == http::FileAnswer::precondition_failed) return precondition_failed();
+  if (choice.answer == http::FileAnswer::not_modified) {
     response.status = 304;
     return response;
   }
-  const auto size = static_cast<std::uint64_t>(upload.size);
-  const auto choice = http::choose_range(request.range, request.if_range, etag, size);
-  if (choice.answer == http::RangeAnswer::unsatisfiable) return not_satisfiable(upload.size);
+  if (choice.answer == http::FileAnswer::unsatisfiable) return not_satisfiable(upload.size);
   if (request.method == http::Method::get && request.who.is_agent_of(upload.workspace_id)) {
     context.uploads.record_fetch(upload);
   }
-  if (choice.answer == http::RangeAnswer::part) {
+  if (choice.answer == http::FileAnswer::part) {
     response.status = 206;
     const auto& range = choice.range;
     response.headers.emplace_back(
@@ -142,10 +136,10 @@ void write_upload(JsonWriter& out, const Upload& upload, UploadState state) {
 http::Response list_pending(const Context& context, http::Request& request) {
   const auto after = id_parameter<FileId>(request, "after");
   if (!after) return answer(after.error());
-  const auto limit = parse_signed(request.query_param("limit").value_or("")).value_or(100);
+  const auto limit = parse_clamped(request.query_param("limit").value_or("")).value_or(100);
   const auto rows = context.uploads.waiting(caller(request), workspace_in(request), *after,
                                             static_cast<int>(std::clamp<std::int64_t>(limit, 1, 500)));
-  const Time now = context.clock.now();
+  const Time now = context.clock.expiry_time();
   return list_answer(rows, [&](JsonWriter& out, const Upload& upload) {
     write_upload(out, upload, upload.state(now));
     out.member("recallable", is_recallable(caller(request), upload, upload.state(now)));

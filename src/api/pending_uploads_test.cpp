@@ -1,4 +1,4 @@
-#include "api/pending_uploads.h"
+#include "api/uploads.h"
 
 #include <gtest/gtest.h>
 
@@ -97,7 +97,33 @@ TEST_F(PendingUploadsApi, RangesAndTagsAreHonouredInEveryPlace) {
     EXPECT_EQ(content(file, api.sender, "GET", {{"If-None-Match", "\"old\""}}).status, 200);
     EXPECT_EQ(content(file, api.sender, "GET", {{"Range", "bytes=2-4"}, {"If-Range", "\"old\""}}).status, 200);
     EXPECT_EQ(content(file, api.sender, "GET", {{"Range", "bytes=2-4"}, {"If-Range", etag}}).status, 206);
+    EXPECT_EQ(content(file, api.sender, "GET", {{"Range", "bytes=2-4"}, {"If-Range", ""}}).body, bytes);
+    EXPECT_EQ(content(file, api.sender, "GET", {{"Range", "bytes=2-4"}, {"Range", "bytes=6-7"}}).body, bytes);
+    EXPECT_EQ(content(file, api.sender, "GET", {{"If-Match", "\"old\", " + etag}}).status, 200);
   }
+}
+
+TEST_F(PendingUploadsApi, ARangeOfAHeadIsIgnored) {
+  const std::string file = api.upload(api.sender);
+  for (const char* range : {"bytes=2-4", "bytes=99-"}) {
+    const Answer head = content(file, api.sender, "HEAD", {{"Range", range}});
+    EXPECT_EQ(head.status, 200) << range;
+    EXPECT_EQ(head.header("Content-Range"), "") << range;
+    EXPECT_EQ(head.body, "hello") << "the edge sends its length and drops it";
+  }
+}
+
+TEST_F(PendingUploadsApi, AnIfMatchForAnotherVersionFailsAndIsNoFetch) {
+  const std::string file = api.upload(api.sender);
+  const std::string etag = "\"" + to_hex(sha256("hello")) + "\"";
+  for (const char* method : {"GET", "HEAD"}) {
+    for (const std::string& list : {std::string("\"old\""), "W/" + etag, std::string()}) {
+      const Answer refused = content(file, api.agent, method, {{"If-Match", list}});
+      EXPECT_EQ(refused.status, 412) << list;
+      EXPECT_NE(refused.body.find(R"("code":"precondition_failed")"), std::string::npos) << refused.body;
+    }
+  }
+  EXPECT_FALSE(fetched_at(file));
 }
 
 TEST_F(PendingUploadsApi, OnlyAGetByTheAgentIsAFetch) {
@@ -290,6 +316,7 @@ TEST_F(PendingUploadsApi, TheListIsPagedOldestFirst) {
   EXPECT_EQ(names("?limit=2"), "f0 f2 ");
   EXPECT_EQ(names("?limit=2&after=" + files[2]), "f3 f4 ");
   EXPECT_EQ(names("?limit=0"), "f0 ");
+  EXPECT_EQ(names("?limit=-99999999999999999999"), "f0 ") << "a number beyond any number is cut like any other";
   EXPECT_EQ(names("?limit=junk"), "f0 f2 f3 f4 ");
   expect_error(api.get(api.path("/pending-uploads?after=junk"), api.agent), 400, "bad_id");
 }

@@ -24,8 +24,9 @@ http::Response fall_back(const Context& context, const IdempotentRequest& idempo
                          NewInboxRow row, std::string_view reason) {
   context.metrics.pushes(reason).Increment();  // the outcome of the call, whatever happens to the row
   row.error_detail = fmt::format("callback not used: {}", reason);
-  return post(context, idempotent, target, row,
-              [](const Result<Appended>& at) { return queued_answer("push-fallback", at); });
+  return post(context, idempotent, target, row, [ignored = row.ignored](const Result<Appended>& at) {
+    return queued_answer("push-fallback", ignored, at);
+  });
 }
 
 http::Response pass_on(const Context& context, const IdempotentRequest& idempotent, WorkspaceId target, NewInboxRow row,
@@ -40,7 +41,11 @@ http::Response pass_on(const Context& context, const IdempotentRequest& idempote
   if (!accepted) row.error_detail = fmt::format("callback answered {}", came.status);
   if (parse_json(came.body)) row.response_body = came.body;
   // Also when the row can no longer be stored: the callback has the message.
-  const auto answer = std::make_shared<const http::Response>(forwarded_answer(std::move(came)));
+  const auto answer = std::make_shared<http::Response>(forwarded_answer(std::move(came)));
+  // The body is the callback's and stays as it is.
+  if (!row.ignored.empty()) {
+    answer->headers.emplace_back("Restante-Ignored", fmt::format("{}", fmt::join(row.ignored, ", ")));
+  }
   return post(context, idempotent, target, row, [answer](const Result<Appended>&) { return *answer; });
 }
 
@@ -85,7 +90,7 @@ http::Response forwarded_answer(http::Forwarded came) {
   return response;
 }
 
-Result<void> check_callback(const Context& context, std::optional<DeliveryMode> mode, std::string_view text) {
+Result<void> check_callback(const Context& context, DeliveryMode mode, std::string_view text) {
   if (text.empty() || mode == DeliveryMode::poll) return {};
   const auto url = http::parse_callback_url(text);
   if (!url) return refused(std::string(http::sentence_of(url.error())));

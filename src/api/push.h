@@ -9,10 +9,10 @@
 
 namespace restante::api {
 
-// Checks a new url of a push workspace; without a mode, a url makes the workspace push. callback_refused with a
-// sentence when this server does not call such a URL, its name does not resolve, or any of its addresses is not public.
-// An empty url and those of poll workspaces are not checked. Looks the name up: for a pool thread.
-Result<void> check_callback(const Context& context, std::optional<DeliveryMode> mode, std::string_view text);
+// Checks a new url of a push workspace. callback_refused with a sentence when this server does not call such a URL, its
+// name does not resolve, or any of its addresses is not public. An empty url and those of poll workspaces are not
+// checked. Looks the name up: for a pool thread.
+Result<void> check_callback(const Context& context, DeliveryMode mode, std::string_view text);
 
 // The secret in the answer to an agent's registration and heartbeats; empty for a poll workspace.
 Result<std::string> inbound_secret(const Context& context, const Workspace& workspace);

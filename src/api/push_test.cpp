@@ -19,9 +19,9 @@ class PushTest : public testing::Test {
     EXPECT_TRUE(checked.error().is(errors::callback_refused));
     return std::string(checked.error().sentence());
   }
-  http::Response send(std::string_view text = "hello") {
+  http::Response send(std::string_view text = "hello", std::string_view metadata = "{}") {
     const auto json = parse_json(R"({"method":"message/send","params":{"message":{"messageId":"m","parts":[{"text":")" +
-                                 std::string(text) + R"("}]}}})");
+                                 std::string(text) + R"("}],"metadata":)" + std::string(metadata) + "}}}");
     const auto envelope = desk::normalise_message(*json, api.desk.clock.now());
     Principal admin;
     admin.role = Principal::Role::admin;
@@ -57,10 +57,7 @@ class PushTest : public testing::Test {
   Workspace target = api.make_called_workspace("https://agent.example/in");
 };
 
-TEST_F(PushTest, APublicUrlMayBeRegistered) {
-  EXPECT_TRUE(check("https://agent.example/in"));
-  EXPECT_TRUE(check_callback(api.context, std::nullopt, "https://agent.example/in"));
-}
+TEST_F(PushTest, APublicUrlMayBeRegistered) { EXPECT_TRUE(check("https://agent.example/in")); }
 
 TEST_F(PushTest, OneAddressThatIsNotPublicRefusesTheName) {
   api.push.resolve = [](const std::string&) { return std::vector<std::string>{"93.184.216.34", "10.0.0.1"}; };
@@ -89,7 +86,7 @@ TEST_F(PushTest, APortThatIsNotListedIsRefusedWithoutALookUp) {
 TEST_F(PushTest, PollWorkspacesAndEmptyUrlsAreNotChecked) {
   EXPECT_TRUE(check_callback(api.context, DeliveryMode::poll, "http://localhost:1/"));
   EXPECT_TRUE(check(""));
-  EXPECT_FALSE(check_callback(api.context, std::nullopt, "http://localhost:1/"));
+  EXPECT_FALSE(check("http://localhost:1/"));
 }
 
 TEST_F(PushTest, TheCallbackIsCalledWithItsSecretAndTheAddressRules) {
@@ -113,6 +110,19 @@ TEST_F(PushTest, AnAcceptedMessageIsRecordedAsSent) {
   EXPECT_EQ(rows[0].status, "ok");
   EXPECT_EQ(rows[0].duration_ms, 7);
   EXPECT_EQ(rows[0].response_body, R"({"result":1})");
+}
+
+TEST_F(PushTest, ACallbackGetsNoTaskFromAClientAndAHeaderNamesWhatWasRemoved) {
+  const auto order = order_in(send("hello", R"({"delegation_id":"d1","deadline":"x"})"));
+  ASSERT_TRUE(order);
+  EXPECT_NE(order->body.find(R"("metadata":{})"), std::string::npos) << order->body;
+  const Answer delivered = TestApi::settle(order->then(answered(200, R"({"result":1})")));
+  EXPECT_EQ(delivered.body, R"({"result":1})");
+  EXPECT_EQ(delivered.header("Restante-Ignored"), "metadata.deadline, metadata.delegation_id");
+  const auto again = order_in(send("again", R"({"delegation_id":"d1"})"));
+  ASSERT_TRUE(again);
+  const Answer queued = TestApi::settle(again->then(failed(Outcome::unreachable)));
+  EXPECT_TRUE(queued.body.ends_with(R"(,"ignored":["metadata.delegation_id"]})")) << queued.body;
 }
 
 TEST_F(PushTest, AReplyThatIsNotJsonIsPassedOnButNotStored) {

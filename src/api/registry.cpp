@@ -3,6 +3,7 @@
 #include "api/answers.h"
 #include "api/push.h"
 #include "model/errors.h"
+#include "model/workspace_rules.h"
 
 namespace restante::api {
 namespace {
@@ -12,11 +13,11 @@ Result<desk::Registration> parse_registration(const Json& body) {
   desk::Registration registration;
   registration.id = fields.workspace("id");
   registration.agent_card = fields.object("agent_card").value_or("");
-  if (const Json* card = body.find("agent_card")) registration.name = card->text("name");
+  if (const Json* card = body.find("agent_card")) registration.name = tidy_name(card->text("name"));
   // For a workspace that this registration creates; an agent without a card still needs a name.
   const auto name = fields.text("name");
-  if (registration.name.empty()) registration.name = name.value_or("");
-  registration.url = fields.text("url").value_or("");
+  if (registration.name.empty()) registration.name = tidy_name(name.value_or(""));
+  registration.url = fields.callback().value_or("");
   registration.delivery_mode = fields.mode();
   return fields.result(std::move(registration));
 }
@@ -48,19 +49,24 @@ http::Response register_agent(const Context& context, http::Request& request) {
   if (!body) return answer(body.error());
   const auto registration = parse_registration(*body);
   if (!registration) return answer(registration.error());
-  const auto fine = check_callback(context, registration->delivery_mode, registration->url);
+  auto prepared = context.workspaces.prepare(caller(request), *registration);
+  if (!prepared) return answer(prepared.error());
+  const auto fine = check_callback(context, prepared->delivery.mode, registration->url);
   if (!fine) return answer(fine.error());
-  const auto registered = context.workspaces.register_agent(caller(request), *registration);
+  const WorkspaceId id = prepared->checked.id;
+  if (prepared->delivery.mode == DeliveryMode::push) {
+    prepared->checked.inbound_secret = context.push.secrets.prepare(id);
+  }
+  const auto registered = context.workspaces.register_agent(std::move(*prepared));
   if (!registered) return answer(registered.error());
-  const auto secret = inbound_secret(context, registered->workspace);
-  if (!secret) return answer(secret.error());
+  const std::string secret = context.push.secrets.open(id, registered->inbound_secret);
   return object_answer(200, [&](JsonWriter& out) {
     out.member("status", "registered");
     out.member("delivery_mode", name_of(registered->workspace.delivery_mode));
     out.member("workspace_id", registered->workspace.id.text());
     out.member("name", registered->workspace.name);
     out.member_if("auth_token", registered->auth_token);
-    out.member_if("platform_inbound_secret", *secret);
+    out.member_if("platform_inbound_secret", secret);
   });
 }
 
@@ -88,17 +94,43 @@ http::Response heartbeat(const Context& context, http::Request& request) {
   });
 }
 
+http::Response update_card(const Context& context, http::Request& request) {
+  const auto body = json_body(request, BodyMay::not_be_absent);
+  if (!body) return answer(body.error());
+  Fields fields(*body);
+  const auto id = fields.workspace("workspace_id");
+  WorkspacePatch patch;
+  patch.agent_card = fields.object("agent_card");
+  if (!patch.agent_card) fields.fail(bad_field("agent_card", "agent_card must be an object"));
+  if (fields.error()) return answer(*fields.error());
+  const auto workspace = id ? id : caller(request).workspace_id;
+  if (!workspace) return answer(bad_field("workspace_id", "workspace_id is missing"));
+  if (!caller(request).is_admin() && !caller(request).is_agent_of(*workspace)) return answer(errors::invalid_token);
+  return fixed_answer(R"({"status":"updated"})")(context.workspaces.patch(*workspace, patch));
+}
+
 http::Response list_peers(const Context& context, http::Request& request) {
   const WorkspaceId id = workspace_in(request);
   const auto known = context.workspaces.find(id);
   if (!known) return answer(known.error());
-  return list_answer(context.access.peers(id), write_peer);
+  const auto page = workspace_page(request);
+  if (!page) return answer(page.error());
+  const auto peers = context.access.peers(id, *page);
+  const std::string wanted = request.query_param("q").value_or("");
+  auto found = peers;
+  std::erase_if(found, [&](const Workspace& peer) { return !matches(peer, wanted); });
+  http::Response response = list_answer(found, write_peer);
+  // Of the page before the search: a page without a match is not the last one.
+  add_next_page(response, *page, peers);
+  return response;
 }
 
 http::Response discover(const Context& context, http::Request& request) {
   const WorkspaceId id = workspace_in(request);
-  const auto from = WorkspaceId::parse(request.header("X-Workspace-ID"));
-  if (!from) return answer(bad_parameter("X-Workspace-ID", "X-Workspace-ID must name the asking workspace"));
+  const std::string_view named = request.header("X-Workspace-ID");
+  if (named.empty()) return answer(bad_parameter("X-Workspace-ID", "X-Workspace-ID header is required"));
+  const auto from = WorkspaceId::parse(named);
+  if (!from) return answer(bad_parameter("X-Workspace-ID", "X-Workspace-ID must be a UUID"));
   if (!caller(request).is_admin() && !caller(request).is_agent_of(*from)) return answer(errors::invalid_token);
   const auto allowed = context.access.check(*from, id);
   if (!allowed) return answer(allowed.error());

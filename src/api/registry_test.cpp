@@ -117,12 +117,15 @@ TEST_F(RegistryTest, AgentsFindThoseTheyMayTalkTo) {
   forged.target = asked.target;
   forged.bearer(api.agent).with("X-Workspace-ID", api.other.text());
   EXPECT_EQ(api.ask(forged).status, 401);
-  for (const char* unnamed : {"", "x"}) {
+  for (const auto& [unnamed, sentence] :
+       {std::pair("", "X-Workspace-ID header is required"), std::pair("x", "X-Workspace-ID must be a UUID")}) {
     Ask anonymous;
     anonymous.target = asked.target;
     anonymous.bearer(api.agent);
     if (*unnamed) anonymous.with("X-Workspace-ID", unnamed);
-    EXPECT_EQ(api.ask(anonymous).status, 400) << unnamed;
+    const Answer refused = api.ask(anonymous);
+    EXPECT_EQ(refused.status, 400) << unnamed;
+    EXPECT_EQ(text_of(refused, "error"), sentence);
   }
   const auto check = [&](std::string_view secret, WorkspaceId from, WorkspaceId to) {
     return api.post("/registry/check-access", secret,
@@ -131,6 +134,83 @@ TEST_F(RegistryTest, AgentsFindThoseTheyMayTalkTo) {
   EXPECT_EQ(check(api.agent, api.workspace, api.other).body, R"({"allowed":true})");
   EXPECT_EQ(check(api.agent, api.workspace, WorkspaceId::make(desk::kStart)).body, R"({"allowed":false})");
   EXPECT_EQ(check(api.agent, api.other, api.workspace).status, 401);
+}
+
+TEST_F(RegistryTest, PeersAreSearchedByNameAndRole) {
+  ASSERT_EQ(send("PATCH", "/workspaces/" + api.other.text(), api.admin, R"({"name":"Ada","role":"reviewer"})").status,
+            200);
+  const auto found = [&](const std::string& query) {
+    return api.get("/registry/" + api.workspace.text() + "/peers" + query, api.agent).body != "[]";
+  };
+  for (const char* query : {"", "?q=", "?q=ada", "?q=VIEW", "?other=1"}) EXPECT_TRUE(found(query)) << query;
+  for (const char* query : {"?q=grace", "?q=ada%20reviewer"}) EXPECT_FALSE(found(query)) << query;
+}
+
+TEST_F(RegistryTest, ACardIsReplacedByItsAgentAndByNobodyElse) {
+  const std::string body = R"({"workspace_id":")" + api.workspace.text() + R"(","agent_card":{"name":"new"}})";
+  EXPECT_EQ(api.post("/registry/update-card", api.agent, body).body, R"({"status":"updated"})");
+  EXPECT_NE(api.get(api.path(""), api.agent).body.find(R"("agent_card":{"name":"new"})"), std::string::npos);
+  EXPECT_EQ(api.post("/registry/update-card", api.agent, R"({"agent_card":{}})").status, 200) << "its own";
+  EXPECT_EQ(api.post("/registry/update-card", api.admin, body).status, 200);
+  const std::string foreign = api.desk.give_token(TokenKind::workspace, api.other);
+  for (const std::string& who : {foreign, api.sender}) {
+    EXPECT_EQ(api.post("/registry/update-card", who, body).status, 401);
+  }
+  const std::string own = R"({"workspace_id":")" + api.workspace.text() + "\"";
+  for (const std::string& wrong : {own + "}", own + R"(,"agent_card":7})", own + R"(,"agent_card":null})",
+                                   std::string(R"({"workspace_id":"x","agent_card":{}})")}) {
+    EXPECT_EQ(api.post("/registry/update-card", api.agent, wrong).status, 400) << wrong;
+  }
+  EXPECT_EQ(api.post("/registry/update-card", api.admin, R"({"agent_card":{}})").status, 400) << "whose?";
+}
+
+TEST_F(RegistryTest, AnAgentLearnsFromTheStateThatItsWorkspaceWasRemoved) {
+  const std::string state = api.path("/state");
+  EXPECT_EQ(api.get(state, api.agent).body, R"({"workspace_id":")" + api.workspace.text() +
+                                                R"(","status":"awaiting_agent","paused":false,"deleted":false})");
+  EXPECT_EQ(api.get(state, api.sender).status, 401);
+  const std::string spare = api.desk.give_token(TokenKind::workspace, api.workspace);
+  api.desk.revoke(spare);
+  EXPECT_EQ(api.get(state, spare).status, 401) << "revoked, and the workspace is there";
+  ASSERT_EQ(send("DELETE", api.path(""), api.admin).status, 200);
+  for (const std::string& who : {api.agent, spare, api.admin}) {
+    const Answer gone = api.get(state, who);
+    EXPECT_EQ(gone.status, 404) << gone.body;
+    EXPECT_EQ(text_of(gone, "code"), "workspace_not_found");
+  }
+  const std::string foreign = api.desk.give_token(TokenKind::workspace, api.other);
+  for (const std::string& who : {foreign, api.sender, make_token().secret}) {
+    EXPECT_EQ(api.get(state, who).status, 401);
+  }
+}
+
+TEST_F(RegistryTest, ARemoteUrlMeansThatThereIsNoCallback) {
+  const std::string remote = R"({"url":"remote://laptop")";
+  const Answer made = api.post("/workspaces", api.admin, remote + R"(,"name":"a"})");
+  EXPECT_EQ(text_of(made, "delivery_mode"), "poll") << made.body;
+  EXPECT_NE(made.body.find(R"("url":null)"), std::string::npos) << made.body;
+  EXPECT_EQ(text_of(api.post("/registry/register", api.agent, remote + "}"), "delivery_mode"), "poll");
+  EXPECT_EQ(api.post("/registry/register", api.agent, remote + R"(,"delivery_mode":"push"})").status, 400);
+  EXPECT_EQ(send("PATCH", api.path(""), api.admin, R"({"url":"https://agent.example/"})").status, 200);
+  EXPECT_EQ(send("PATCH", api.path(""), api.admin, remote + "}").status, 200);
+  EXPECT_NE(api.get(api.path(""), api.agent).body.find(R"("url":null)"), std::string::npos);
+}
+
+TEST_F(RegistryTest, ANameIsTidied) {
+  const std::string long_name(150, 'x');
+  const auto name_of_made = [&](const std::string& name) {
+    return text_of(api.post("/workspaces", api.admin, R"({"name":")" + name + R"("})"), "name");
+  };
+  EXPECT_EQ(name_of_made(long_name), long_name.substr(0, 100));
+  EXPECT_EQ(name_of_made(R"(a\u001b\nb)"), "ab");
+  EXPECT_EQ(api.post("/workspaces", api.admin, R"({"name":"\n"})").status, 400);
+  EXPECT_EQ(send("PATCH", api.path(""), api.agent, R"({"name":"\tnew"})").status, 200);
+  EXPECT_EQ(text_of(api.get(api.path(""), api.agent), "name"), "new");
+  EXPECT_EQ(send("PATCH", api.path(""), api.agent, R"({"name":"\t"})").status, 400);
+  const auto invite = api.post("/admin/invites", api.admin, R"({"kind":"enrolment"})");
+  const auto registered =
+      api.post("/registry/register", text_of(invite, "token"), R"({"agent_card":{"name":"\n)" + long_name + R"("}})");
+  EXPECT_EQ(text_of(registered, "name"), long_name.substr(0, 100));
 }
 
 TEST_F(RegistryTest, AnUnknownCallerAndARemovedTargetMayNotTalk) {
@@ -179,6 +259,7 @@ TEST_F(RegistryTest, AnEmptyBeatLeavesTheCurrentTaskUnchanged) {
   beat(R"({"active_tasks":0,"current_task":""})");
   EXPECT_EQ(api.desk.store->find_workspace(api.workspace)->active_tasks, 0);
   EXPECT_EQ(api.desk.store->find_workspace(api.workspace)->current_task, "");
+  EXPECT_NE(api.get(api.path(""), api.agent).body.find(R"("current_task":"")"), std::string::npos);
 }
 
 TEST_F(RegistryTest, RegisteringWithoutACardKeepsTheOperatorsCardAndNamesOnlyANewWorkspace) {
@@ -191,6 +272,22 @@ TEST_F(RegistryTest, RegisteringWithoutACardKeepsTheOperatorsCardAndNamesOnlyANe
   const auto made = send("POST", "/registry/register", text_of(invite, "token"), R"({"name":"laptop"})");
   EXPECT_EQ(text_of(made, "name"), "laptop");
   EXPECT_EQ(send("POST", "/registry/register", api.agent, R"({"name":7})").status, 400);
+}
+
+TEST_F(RegistryTest, RegisteringWithoutAModeKeepsTheStoredOneWhateverTheUrl) {
+  const auto registered = [&](std::string body) {
+    const Answer answer = send("POST", "/registry/register", api.agent, std::move(body));
+    return answer.status == 200 ? text_of(answer, "delivery_mode") : std::to_string(answer.status);
+  };
+  EXPECT_EQ(registered(R"({"url":"https://agent.example/in"})"), "poll");
+  EXPECT_EQ(registered(R"({"url":"http://10.0.0.1:9/"})"), "poll") << "this server does not call it";
+  EXPECT_EQ(registered(R"({"delivery_mode":"push"})"), "400") << "push needs a url";
+  EXPECT_EQ(registered(R"({"delivery_mode":"push","url":"https://agent.example/in"})"), "push");
+  EXPECT_EQ(registered("{}"), "push");
+  EXPECT_EQ(text_of(api.get(api.path(""), api.agent), "url"), "https://agent.example/in");
+  api.push.resolve = [](const std::string&) { return std::vector<std::string>{"10.0.0.1"}; };
+  EXPECT_EQ(registered(R"({"url":"https://inside.example/"})"), "400") << "it would be called";
+  EXPECT_EQ(registered(R"({"delivery_mode":"poll"})"), "poll");
 }
 
 TEST_F(RegistryTest, AMessageToAnUnrelatedWorkspaceIsRefusedLikeOneToAMissingWorkspace) {

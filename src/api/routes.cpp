@@ -3,7 +3,6 @@
 #include "api/answers.h"
 #include "api/guards.h"
 #include "api/handlers.h"
-#include "api/page.h"
 #include "model/errors.h"
 
 namespace restante::api {
@@ -25,6 +24,7 @@ struct Row {
 // `agent` for routes that only the agent uses, `member` for those that its people use as well.
 constexpr Row kRows[] = {
     {Method::get, "/health", anyone, Body::none, Run::at_once, health},
+    {Method::get, "/healthz", anyone, Body::none, Run::at_once, health},
     {Method::get, "/ready", anyone, Body::none, Run::on_pool, ready},
     {Method::get, "/metrics", metrics, Body::none, Run::on_pool, metrics_text},
     {Method::get, "/uploads/limits", anyone, Body::none, Run::at_once, upload_limits},
@@ -37,6 +37,7 @@ constexpr Row kRows[] = {
     {Method::post, "/workspaces", admin, Body::required, Run::on_pool, create_workspace},
     {Method::get, "/workspaces", admin, Body::none, Run::on_pool, list_workspaces},
     {Method::get, "/workspaces/:id", member, Body::none, Run::on_pool, read_workspace},
+    {Method::get, "/workspaces/:id/state", agent_or_removed, Body::none, Run::on_pool, read_workspace_state},
     {Method::patch, "/workspaces/:id", agent, Body::required, Run::on_pool, patch_workspace},
     {Method::delete_, "/workspaces/:id", admin, Body::none, Run::on_pool, remove_workspace},
     {Method::get, "/workspaces/:id/tokens", agent, Body::none, Run::on_pool, list_tokens},
@@ -47,12 +48,14 @@ constexpr Row kRows[] = {
     {Method::post, "/admin/invites", admin, Body::required, Run::on_pool, create_invite},
     {Method::get, "/admin/liveness", admin, Body::none, Run::on_pool, liveness},
     {Method::get, "/admin/health", admin, Body::none, Run::on_pool, operator_health},
+    {Method::post, "/admin/clock/accept", admin, Body::optional, Run::on_pool, accept_clock},
     {Method::get, "/admin/series", admin, Body::none, Run::on_pool, read_series},
     {Method::post, "/admin/token/rotate", admin, Body::optional, Run::on_pool, rotate_admin_token},
     {Method::post, "/admin/workspaces/:id/tokens", admin, Body::optional, Run::on_pool, create_token},
     {Method::post, "/registry/register", registrant, Body::required, Run::on_pool, register_agent},
     {Method::post, "/workspaces/:id/inbound-secret", agent, Body::optional, Run::on_pool, rotate_inbound_secret},
     {Method::post, "/registry/heartbeat", token, Body::optional, Run::on_pool, heartbeat},
+    {Method::post, "/registry/update-card", token, Body::required, Run::on_pool, update_card},
 
     {Method::get, "/registry/:id/peers", agent, Body::none, Run::on_pool, list_peers},
     {Method::get, "/registry/discover/:id", token, Body::none, Run::on_pool, discover},
@@ -136,6 +139,7 @@ void add_routes(http::Router& router, const Context& context) {
       auto refused = refuse_bad_ids(r);
       return refused ? std::move(*refused) : handler(context, r);
     };
+    route.answers_a_state = row.handler == ready;
     if (row.handler == update_delegation) route.body_limit = 2 * kMaxResultBody;
     router.add(std::move(route));
   }

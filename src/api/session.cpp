@@ -19,6 +19,9 @@ http::Response describe(const Principal& principal) {
   return object_answer(200, [&](JsonWriter& out) {
     out.member("role", kRoles.of(principal.role));
     if (principal.workspace_id) out.member("workspace_id", principal.workspace_id->text());
+    // The same with the token and with a session that it opened: by it the page recognises the person.
+    const auto& token = principal.by_session ? principal.opened_by : principal.token_id;
+    if (token) out.member("token_id", token->text());
   });
 }
 

@@ -60,6 +60,7 @@ struct TestApi {
     context.series = &series;
     context.blob_check = &desk.blob_check;
     context.blob_moves = &desk.blob_moves;
+    context.clock_check = &clock_check;
     add_routes(router, context);
   }
 
@@ -141,9 +142,11 @@ struct TestApi {
       return settle((*later)->answer());
     }
     if (const auto* wait = std::get_if<std::shared_ptr<http::HeldPoll>>(&response.content)) {
-      if (auto found = (*wait)->attempt()) return settle(std::move(*found));
+      do {
+        if (auto found = (*wait)->attempt()) return settle(std::move(*found));
+      } while ((*wait)->unfinished && (*wait)->unfinished());
       Answer empty = settle((*wait)->give_up());
-      empty.held = true;
+      empty.held = (*wait)->patience.count() > 0;
       return empty;
     }
     if (const auto* events = std::get_if<std::shared_ptr<http::Events>>(&response.content)) {
@@ -197,6 +200,7 @@ struct TestApi {
   desk::Tokens tokens{*desk.store, desk.bell, desk.clock, desk.log};
   desk::Access access{*desk.store, desk::Roots::talk};
   desk::Series series{desk.metrics, desk.clock, {}};
+  desk::ClockCheck clock_check{*desk.store, desk.clock, desk.log, desk.metrics, {}};
   Context context{desk.clock,
                   desk.metrics,
                   desk.principals,

@@ -1,9 +1,8 @@
-#include "api/upload_push.h"
+#include "api/uploads.h"
 
 #include "api/answers.h"
 #include "api/idempotency.h"
 #include "api/push.h"
-#include "api/uploads.h"
 #include "http/media_type.h"
 #include "model/errors.h"
 

@@ -1,4 +1,4 @@
-#include "api/upload_push.h"
+#include "api/uploads.h"
 
 #include <gtest/gtest.h>
 

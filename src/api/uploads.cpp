@@ -3,7 +3,6 @@
 #include "api/answers.h"
 #include "api/handlers.h"
 #include "api/idempotency.h"
-#include "api/upload_push.h"
 #include "base/text.h"
 #include "http/media_type.h"
 #include "http/multipart.h"
@@ -48,26 +47,39 @@ class UploadBodySink final : public http::BodySink, private http::MultipartSink 
   http::Response finish() override {
     // A request that take() refused never gets here: the only possible fault is a missing end.
     if (parser_.finish() != http::MultipartStatus::ok) return answer(errors::malformed_multipart);
-    if (auto known = idempotent_.look_up(staging_->digest())) return std::move(*known);
-    const auto settle = [staging = staging_](const Result<Staged>& staged) {
-      if (staged) return staged_answer(*staged);
-      staging->give_up();
-      return answer(staged.error());
-    };
-    http::Response response = idempotent_.perform<Staged>(
-        [&](OptionalClaim<Staged> claim) { return staging_->commit(std::move(claim)); }, settle);
-    if (staging_->on_disk()) {
-      std::get<std::shared_ptr<http::Later>>(response.content)->may_block = http::MayBlock::on_bytes;
+    // Without any file the answer is no_files, as for a form that has none.
+    if (took_ && unnamed_) {
+      return answer(
+          Error(errors::malformed_multipart)
+              .with_sentence("malformed multipart body: every part with the field name \"files\" needs a filename"));
     }
+    if (auto known = idempotent_.look_up(staging_->digest())) return std::move(*known);
+    http::Response response = idempotent_.perform<Staged>(
+        [&](OptionalClaim<Staged> claim) { return staging_->commit(std::move(claim)); },
+        [](const Result<Staged>& staged) { return staged ? staged_answer(*staged) : answer(staged.error()); });
+    auto& later = *std::get<std::shared_ptr<http::Later>>(response.content);
+    // Also for an answer that was given before: another server may have finished the same request meanwhile.
+    later.answer = [staging = staging_, settled = std::move(later.answer)] {
+      http::Response made = settled();
+      staging->give_up();
+      return made;
+    };
+    if (staging_->on_disk()) later.may_block = http::MayBlock::on_bytes;
     return response;
   }
 
  private:
   bool part_begin(const http::PartHeaders& headers) override {
-    taking_ = headers.name == "files" && headers.filename.has_value();
+    in_files_ = headers.name == "files";
+    taking_ = in_files_ && headers.filename.has_value();
+    took_ = took_ || taking_;
     return !taking_ || check(staging_->begin_file(*headers.filename, headers.content_type));
   }
-  bool part_data(std::string_view bytes) override { return !taking_ || check(staging_->write(bytes)); }
+  bool part_data(std::string_view bytes) override {
+    // Without content it is what a form sends for no choice.
+    if (in_files_ && !taking_) unnamed_ = true;
+    return !taking_ || check(staging_->write(bytes));
+  }
   bool part_end() override { return !std::exchange(taking_, false) || check(staging_->end_file()); }
 
   // False stops the parser; the client gets the error.
@@ -81,7 +93,10 @@ class UploadBodySink final : public http::BodySink, private http::MultipartSink 
   IdempotentRequest idempotent_;
   http::MultipartParser parser_;
   std::optional<Error> error_;
-  bool taking_ = false;
+  bool in_files_ = false;  // the current part is named "files"; parts of other names are ignored
+  bool taking_ = false;    // the current part is staged
+  bool took_ = false;
+  bool unnamed_ = false;  // a part named "files" had content and no filename
 };
 
 Result<UploadDirection> direction_of(const http::Request& request) {

@@ -23,9 +23,12 @@ class UploadsApi : public ::testing::Test {
   Answer send(std::string_view type, std::string body) {
     return api.ask(upload(std::move(body), std::string(type)).bearer(api.sender));
   }
+  static std::string with_disposition(std::string_view parameters, std::string_view bytes) {
+    return "--b\r\nContent-Disposition: form-data; " + std::string(parameters) + "\r\n\r\n" + std::string(bytes) +
+           "\r\n";
+  }
   static std::string part(std::string_view name, std::string_view bytes) {
-    return "--b\r\nContent-Disposition: form-data; name=\"files\"; filename=\"" + std::string(name) + "\"\r\n\r\n" +
-           std::string(bytes) + "\r\n";
+    return with_disposition("name=\"files\"; filename=\"" + std::string(name) + "\"", bytes);
   }
   static std::string form(std::string_view name, std::string_view bytes) { return part(name, bytes) + "--b--\r\n"; }
   void expect_error(const Answer& answer, int status, std::string_view code) {
@@ -60,6 +63,17 @@ TEST_F(UploadsApi, RefusalsNameTheFaultAndStoreNothing) {
       {"no header", type, part("a", big) + "--b\r\nno colon\r\n\r\nx\r\n--b--\r\n", 400, "malformed multipart body"},
       {"no file", type, "--b\r\nContent-Disposition: form-data; name=\"files\"\r\n\r\ntext\r\n--b--\r\n", 400,
        "no files field in request"},
+      {"a file in another field", type, with_disposition("name=\"file\"; filename=\"a\"", "x") + "--b--\r\n", 400,
+       "no files field in request"},
+      {"a malformed name alone", type,
+       part("a", big) + with_disposition("name=\"files\"; filename*=UTF-8''%zz", "x") + "--b--\r\n", 400,
+       "malformed multipart body"},
+      {"a name in parts", type,
+       part("a", big) + with_disposition("name=\"files\"; filename*0=\"b\"; filename*1=\"c\"", "x") + "--b--\r\n", 400,
+       "malformed multipart body"},
+      {"one of two files without a filename", type,
+       part("a", big) + with_disposition("name=\"files\"", "x") + "--b--\r\n", 400,
+       "malformed multipart body: every part with the field name"},
       {"nothing chosen", type, part("", "") + "--b--\r\n", 400, "no files field in request"},
       {"empty file", type, part("a", big) + part("empty.txt", "") + "--b--\r\n", 400, R"("filename":"empty.txt")"},
       {"too many", type, many + "--b--\r\n", 400, "too many files (limit 64)"},
@@ -89,6 +103,24 @@ TEST_F(UploadsApi, AnswersEveryFileInPartOrder) {
   EXPECT_LT(listed.find("one.txt"), listed.find("two.txt"));
 }
 
+TEST_F(UploadsApi, OtherFieldsAndFieldsWithoutAChosenFileAreIgnored) {
+  const Answer answer =
+      send("multipart/form-data; boundary=b",
+           with_disposition("name=\"note\"", "text") + with_disposition("name=\"preview\"; filename=\"\"", "x") +
+               part("a.txt", "1") + with_disposition("name=\"files\"", "") +
+               with_disposition("name=\"preview\"; filename=\"b.png\"", big) +
+               with_disposition("name=\"preview\"; filename=\"c.png\"", "") +
+               with_disposition("name=\"preview\"; filename=\"\"", "") + part("", "") + "--b--\r\n");
+  EXPECT_EQ(answer.status, 200) << answer.body;
+  EXPECT_EQ(api.desk.inbox_of(api.workspace).size(), 1u);
+}
+
+TEST_F(UploadsApi, AnEscapedQuoteIsPartOfTheFileName) {
+  const Answer answer = send("multipart/form-data; boundary=b", form("a \\\"draft\\\".txt", "x"));
+  EXPECT_EQ(answer.status, 200) << answer.body;
+  EXPECT_NE(answer.body.find(R"("name":"a__draft_.txt")"), std::string::npos) << answer.body;
+}
+
 TEST_F(UploadsApi, EveryFileHasItsRowInTheInbox) {
   EXPECT_EQ(send("multipart/form-data; boundary=b", part("one.txt", "1") + part("two", big) + "--b--\r\n").status, 200);
   const auto rows = api.desk.inbox_of(api.workspace);
@@ -104,6 +136,9 @@ TEST_F(UploadsApi, EveryFileHasItsRowInTheInbox) {
   for (const char* key : {"file_id", "name", "filename", "mimeType", "size", "uri", "sha256"}) {
     EXPECT_TRUE(body->find(key)) << key;
   }
+  EXPECT_FALSE(body->find("uploaded_by")) << "only for the agent's own uploads";
+  api.upload(api.agent);
+  EXPECT_EQ(parse_json(api.desk.inbox_of(api.workspace).back().request_body)->text("uploaded_by"), "agent");
 }
 
 TEST_F(UploadsApi, AFileThatIsTooLargeIsRefusedWithItsNameAndTheCapAndNothingIsStored) {

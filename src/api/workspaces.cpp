@@ -37,7 +37,7 @@ void write_members(JsonWriter& out, const Workspace& workspace, const desk::Poll
   out.member("status", name_of(workspace.status));
   out.member_or_null("last_heartbeat_at", workspace.last_heartbeat_at);
   write_poll_status(out, workspace, poll_status);
-  out.member_or_null("current_task", workspace.current_task);
+  out.member("current_task", workspace.current_task);
   out.member("active_tasks", workspace.active_tasks);
   out.member("uptime_seconds", workspace.uptime_seconds);
   out.member("last_error_rate", workspace.last_error_rate);
@@ -85,10 +85,11 @@ std::string created_body(const Workspace& workspace, const desk::Enrolment& enro
 Result<NewWorkspace> parse_new_workspace(const Json& body) {
   Fields fields(body);
   NewWorkspace workspace;
-  workspace.name = fields.required_text("name");
+  workspace.name = fields.name().value_or("");
+  fields.required_text("name");
   workspace.role = fields.text("role").value_or("");
   workspace.parent_id = fields.workspace("parent_id");
-  workspace.url = fields.text("url").value_or("");
+  workspace.url = fields.callback().value_or("");
   workspace.delivery_mode = fields.mode().value_or(workspace.url.empty() ? DeliveryMode::poll : DeliveryMode::push);
   return fields.result(std::move(workspace));
 }
@@ -96,10 +97,9 @@ Result<NewWorkspace> parse_new_workspace(const Json& body) {
 Result<WorkspacePatch> parse_patch(const Json& body) {
   Fields fields(body);
   WorkspacePatch patch;
-  patch.name = fields.text("name");
+  patch.name = fields.name();
   patch.role = fields.text("role");
-  patch.url = fields.text("url");
-  if (patch.name) fields.required_text("name");
+  patch.url = fields.callback();
   patch.agent_card = fields.object("agent_card");
   if (body.find("parent_id")) patch.parent_id = fields.workspace("parent_id");
   patch.delivery_mode = fields.mode();
@@ -144,10 +144,15 @@ http::Response create_workspace(const Context& context, http::Request& request) 
 
 http::Response list_workspaces(const Context& context, http::Request& request) {
   const bool waiting = request.query_param("include").value_or("") == "waiting";
-  return list_answer(context.workspaces.list(), [&](JsonWriter& out, const Workspace& workspace) {
+  const auto page = workspace_page(request);
+  if (!page) return answer(page.error());
+  const auto listed = context.workspaces.list(*page);
+  http::Response response = list_answer(listed, [&](JsonWriter& out, const Workspace& workspace) {
     write_members(out, workspace, context.workspaces.poll_status(workspace));
     if (waiting) write_waiting(out, context, workspace);
   });
+  add_next_page(response, *page, listed);
+  return response;
 }
 
 http::Response read_workspace(const Context& context, http::Request& request) {
@@ -155,6 +160,18 @@ http::Response read_workspace(const Context& context, http::Request& request) {
   if (!workspace) return answer(workspace.error());
   return object_answer(200, [&](JsonWriter& out) {
     write_members(out, as_seen_by(caller(request), *workspace), context.workspaces.poll_status(*workspace));
+  });
+}
+
+http::Response read_workspace_state(const Context& context, http::Request& request) {
+  const auto workspace = context.workspaces.find(workspace_in(request));
+  // Clients take 404 for "deleted".
+  if (!workspace) return answer(errors::workspace_not_found);
+  return object_answer(200, [&](JsonWriter& out) {
+    out.member("workspace_id", workspace->id.text());
+    out.member("status", name_of(workspace->status));
+    out.member("paused", false);
+    out.member("deleted", false);
   });
 }
 

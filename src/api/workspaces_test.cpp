@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "api/test_api.h"
+#include "base/json.h"
 
 namespace restante::api {
 namespace {
@@ -132,9 +133,41 @@ TEST_F(WorkspacesApi, TheListContainsHowManyMessagesTheAgentHasNotRead) {
   ASSERT_EQ(api.get(api.path("/activity?since_seq=3"), api.agent).status, 200);
   EXPECT_EQ(waiting("?include=waiting"), 0) << "what it polls past counts at once";
   ASSERT_EQ(api.post(api.path("/a2a"), api.sender, message).status, 200);
+  const auto newest = parse_json(api.get(api.path("/activity?limit=1"), api.agent).body).value();
+  const std::string row = newest.if_array()->front().text("id");
+  EXPECT_EQ(waiting("?include=waiting"), 1);
+  ASSERT_EQ(api.get(api.path("/activity?since_id=" + row), api.agent).status, 200);
+  EXPECT_EQ(waiting("?include=waiting"), 0) << "also by row";
+  ASSERT_EQ(api.post(api.path("/a2a"), api.sender, message).status, 200);
   EXPECT_EQ(waiting("?include=waiting"), 1);
   EXPECT_EQ(patch(api.workspace, R"({"delivery_mode":"push","url":"https://agent.example/in"})").status, 200);
   EXPECT_EQ(waiting("?include=waiting"), 0);
+}
+
+TEST_F(WorkspacesApi, TheListHasPagesForClientsThatAskForThem) {
+  for (int i = 0; i < 3; ++i) api.desk.make_workspace();
+  const auto ids = [&](const Answer& answer) {
+    std::vector<std::string> all;
+    const auto list = parse_json(answer.body);
+    for (const Json& one : *list->if_array()) all.push_back(*one.find("id")->if_string());
+    return all;
+  };
+  const Answer whole = api.get("/workspaces", api.admin);
+  EXPECT_EQ(whole.header("Restante-Next"), "");
+  const std::vector<std::string> all = ids(whole);
+  ASSERT_EQ(all.size(), 5u);
+  std::vector<std::string> paged;
+  std::string next = "/workspaces?limit=2";
+  for (int pages = 0; !next.empty() && pages < 9; ++pages) {
+    const Answer page = api.get(next, api.admin);
+    ASSERT_EQ(page.status, 200) << page.body;
+    for (const std::string& id : ids(page)) paged.push_back(id);
+    const std::string after = page.header("Restante-Next");
+    next = after.empty() ? "" : "/workspaces?limit=2&after=" + after;
+  }
+  EXPECT_EQ(paged, all);
+  EXPECT_EQ(ids(api.get("/workspaces?after=" + all[3], api.admin)), std::vector<std::string>{all[4]});
+  EXPECT_EQ(api.get("/workspaces?after=x", api.admin).status, 400);
 }
 
 TEST_F(WorkspacesApi, TheLineToPasteIsMadeWithTheWorkspaceOrNotAtAll) {
