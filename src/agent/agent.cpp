@@ -95,11 +95,11 @@ Agent::Agent(Settings settings, StateDirectory directory, State state, Handover&
             }
             stop_.request();
           },
-          [this, &handover](const std::string& delegation) {
+          [this, &handover](const Delivery& message) {
             // An agent that only hands a task on does not work on it: if we reported in_progress, the task would become
             // stuck.
-            return handover.returns_when_done() ? task_client_.begin_delegation(delegation)
-                                                : task_client_.view_delegation(delegation);
+            return handover.returns_when_done() ? task_client_.begin_delegation(message)
+                                                : task_client_.view_delegation(message);
           },
           [this](const std::string& delegation, std::optional<std::chrono::milliseconds> left) {
             reports_.set_current_task(delegation, left);
@@ -210,7 +210,10 @@ std::optional<End> Agent::find_start_position() {
   while (!stop_.requested()) {
     const auto largest = api_.largest_file();
     if (largest.has_value()) largest_file_ = *largest;
-    if (ledger_.started()) return {};
+    if (ledger_.started()) {
+      find_cursor_row();
+      return {};
+    }
     const auto acked = api_.last_acked();
     const auto files = acked.has_value() && *acked > 0 ? api_.waiting() : std::vector<PendingFile>();
     std::optional<Failure> failure;
@@ -223,7 +226,13 @@ std::optional<End> Agent::find_start_position() {
     if (files.has_value()) {
       for (const auto& file : *files) ledger_.announce(record_of(file));
     }
-    ledger_.set_cursor(acked.has_value() ? *acked : 0);
+    const std::int64_t start = acked.has_value() ? *acked : 0;
+    const auto row = start > 0 ? api_.row_at(start) : std::string();
+    if (row.has_error() && (may_yet_succeed(row.error()) || row.error().kind == Failure::Kind::cancelled)) {
+      if (auto end = handle_failure(row.error())) return end;
+      continue;
+    }
+    ledger_.set_cursor(start, row.has_value() ? *row : std::string());
     return {};
   }
   return End::stopped;
@@ -254,18 +263,9 @@ std::unique_ptr<ApiClient> Agent::open_client() const { return begun_.load() ? c
 std::vector<Delivery> Agent::waiting() const {
   std::vector<Delivery> deliveries;
   for (auto& row : delivery_loop_.waiting()) deliveries.push_back(ledger_.compose(std::move(row)));
-  const auto is_in_message = [&](FileId id) {
-    return std::any_of(deliveries.begin(), deliveries.end(), [&](const Delivery& delivery) {
-      return std::any_of(delivery.files.begin(), delivery.files.end(),
-                         [&](const DeliveredFile& file) { return file.id == id; });
-    });
-  };
-  std::vector<Delivery> alone;
   for (const auto id : delivery_loop_.waiting_files()) {
-    const auto file = ledger_.file(id);
-    if (file && !is_in_message(id)) alone.push_back(deliver_file(*file));
+    if (const auto file = ledger_.file(id)) deliveries.push_back(deliver_file(*file));
   }
-  std::move(alone.begin(), alone.end(), std::back_inserter(deliveries));
   std::sort(deliveries.begin(), deliveries.end(),
             [](const Delivery& a, const Delivery& b) { return std::tie(a.seq, a.id) < std::tie(b.seq, b.id); });
   return deliveries;
@@ -300,7 +300,6 @@ std::unique_ptr<ApiClient> Agent::connect() const {
 
 void Agent::begin() {
   begun_.store(true);
-  read_ = ledger_.cursor();
   task_client_.use_token(token_);
   task_client_.use_workspace(ledger_.workspace());
   downloads_.start(largest_file_);
@@ -344,10 +343,11 @@ std::optional<End> Agent::poll_once() {
   const bool held = caught_up_.load() && delivery_loop_.waiting_count() == 0;
   const auto wait = held ? settings_.poll_wait : std::chrono::seconds(0);
   const auto polled_at = steady_clock::now();
-  auto rows = api_.poll(ledger_.cursor(), wait);
+  const Position cursor = ledger_.position();
+  auto rows = api_.poll(cursor.seq, cursor.row, wait);
   if (rows.has_error()) {
     const auto failure = rows.error();
-    if (!failure.is_status(410) || failure.code == "workspace_removed" || ledger_.cursor() == 0)
+    if (!failure.is_status(410) || failure.code == "workspace_removed" || cursor.seq == 0)
       return handle_failure(failure);
     // A delivery in progress has a seq from before the reread.
     if (delivery_loop_.waiting_count() == 0) reread();
@@ -381,15 +381,22 @@ std::optional<End> Agent::poll_once() {
 
 void Agent::take(std::vector<ReceivedRow> rows) {
   for (auto& row : rows) {
-    if (row.seq <= read_) continue;
+    if (was_read(row)) continue;
     if (delivery_loop_.waiting_count() >= kMostWaiting) return;
-    read_ = row.seq;
+    ahead_.push_back({row.seq, row.id});
     if (row.method == "chat_upload_receive") {
       take_file(row);
     } else if (row.method != "notify" && !is_self_test(row, ledger_.workspace()) && !ledger_.has_seen(row)) {
       delivery_loop_.take(std::move(row));  // a notify row is our own message
     }
   }
+}
+
+// By its id: when an older copy of the server's database was restored while deliveries wait, new rows have the numbers
+// of rows that were read.
+bool Agent::was_read(const ReceivedRow& row) const {
+  return std::any_of(ahead_.begin(), ahead_.end(),
+                     [&](const Position& read) { return read.seq == row.seq && read.row == row.id; });
 }
 
 void Agent::take_file(const ReceivedRow& row) {
@@ -402,15 +409,23 @@ void Agent::take_file(const ReceivedRow& row) {
 void Agent::reread() {
   print_line_(
       "the server no longer knows our position in the inbox; reading it again, without what was already handed over");
-  read_ = 0;
+  ahead_.clear();
   ledger_.set_cursor(0);
 }
 
-// The cursor covers the messages that are handed over. Files do not hold it back: the ledger has them.
+void Agent::find_cursor_row() {
+  const Position cursor = ledger_.position();
+  if (cursor.seq == 0 || !cursor.row.empty()) return;
+  if (const auto row = api_.row_at(cursor.seq); row.has_value() && !row->empty()) ledger_.set_cursor(cursor.seq, *row);
+}
+
+// The cursor covers the messages that are handed over. Files do not hold it back: the ledger has them. It is always a
+// row that was read, so that its id is known. If it is a row that a restore has lost, the next poll is answered 410.
 void Agent::move_cursor() {
   const auto first = delivery_loop_.first_waiting();
-  const auto cursor = first ? *first - 1 : read_;
-  if (cursor != ledger_.cursor()) ledger_.set_cursor(cursor);
+  std::optional<Position> passed;
+  for (; !ahead_.empty() && ahead_.front().row != first; ahead_.pop_front()) passed = ahead_.front();
+  if (passed) ledger_.set_cursor(passed->seq, passed->row);
 }
 
 // Waits until all messages that were read are handed over, but not for long: files that arrive meanwhile should not

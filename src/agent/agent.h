@@ -6,6 +6,7 @@
 #pragma once
 #include <atomic>
 #include <chrono>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <string>
@@ -92,9 +93,13 @@ class Agent {
   std::unique_ptr<ApiClient> connect() const;
   void begin();
   void take(std::vector<ReceivedRow> rows);
+  // Of a row after the cursor.
+  bool was_read(const ReceivedRow& row) const;
   void take_file(const ReceivedRow& row);
   void reread();
   void move_cursor();
+  // For a state of an earlier version, whose cursor is a number only.
+  void find_cursor_row();
   // For connection_status(); empty: no trouble.
   void set_trouble(std::string trouble);
   void wait_for_progress();
@@ -111,7 +116,9 @@ class Agent {
   SystemClock clock_;
   BackgroundReports reports_;
   Backoff backoff_;
-  std::int64_t read_ = 0;  // seq of the last row that was read; the cursor is never beyond it
+  // Rows that were read and that the cursor has not passed, in the order in which they were read. Their numbers are not
+  // always in that order: see was_read().
+  std::deque<Position> ahead_;
   std::uint64_t largest_file_ = 0;
   std::atomic<bool> begun_{false};
   bool connected_before_ = false;  // then a captive portal is no reason to give up

@@ -164,9 +164,10 @@ Outcome<void> ApiClient::beat(std::chrono::seconds uptime) {
   return tell(beat);
 }
 
-Outcome<std::vector<ReceivedRow>> ApiClient::poll(std::int64_t since_seq, std::chrono::seconds wait) {
-  auto poll =
-      request("GET", path(fmt::format("/activity?type=a2a_receive&since_seq={}&wait={}", since_seq, wait.count())));
+Outcome<std::vector<ReceivedRow>> ApiClient::poll(std::int64_t since_seq, std::string_view since_id,
+                                                  std::chrono::seconds wait) {
+  const auto cursor = since_id.empty() ? fmt::format("since_seq={}", since_seq) : fmt::format("since_id={}", since_id);
+  auto poll = request("GET", path(fmt::format("/activity?type=a2a_receive&{}&wait={}", cursor, wait.count())));
   poll.patience = wait + kPollSlack;
   poll.total = wait + kPollTotal;
   const auto page = ask(poll);
@@ -179,6 +180,17 @@ Outcome<std::vector<ReceivedRow>> ApiClient::poll(std::int64_t since_seq, std::c
     rows.push_back(std::move(*row));
   }
   return rows;
+}
+
+Outcome<std::string> ApiClient::row_at(std::int64_t seq) {
+  const auto page = get(path(fmt::format("/activity?since_seq={}&limit=1", seq - 1)));
+  if (page.has_error() && page.error().is_status(410)) return std::string();
+  if (page.has_error()) return page.error();
+  if (!page->if_array()) return not_understood("the server's answer is not a list of inbox entries");
+  for (const auto& entry : *page->if_array()) {
+    if (const auto row = row_of(entry); row && row->seq == seq) return row->id;
+  }
+  return std::string();
 }
 
 Outcome<client::Response> ApiClient::fetch(FileId file, std::uint64_t offset, const Bytes& sink) {

@@ -16,6 +16,8 @@
 
 namespace restante::agent {
 
+struct Delivery;
+
 struct ReceivedRow {
   std::string id;
   std::int64_t seq = 0;
@@ -76,8 +78,12 @@ class ApiClient {
   // All files that wait for this workspace and are not acked, oldest first.
   client::Outcome<std::vector<PendingFile>> waiting();
   client::Outcome<void> beat(std::chrono::seconds uptime);
-  // The rows after since_seq, oldest first. When there are none, the server holds the request for up to `wait`.
-  client::Outcome<std::vector<ReceivedRow>> poll(std::int64_t since_seq, std::chrono::seconds wait);
+  // The rows after row `since_id` or, if that is empty, after the number `since_seq`; oldest first. When there are
+  // none, the server holds the request for up to `wait`.
+  client::Outcome<std::vector<ReceivedRow>> poll(std::int64_t since_seq, std::string_view since_id,
+                                                 std::chrono::seconds wait);
+  // The id of the row with this number; empty when the server has none.
+  client::Outcome<std::string> row_at(std::int64_t seq);
   // The content from `offset` on. The sink sees in the head whether the server began there (206) or at 0 (200).
   client::Outcome<client::Response> fetch(FileId file, std::uint64_t offset, const Bytes& sink);
   client::Outcome<void> ack(FileId file);
@@ -95,17 +101,18 @@ class ApiClient {
 
   // Tasks that others gave us (api_client_tasks.cpp). wanted: the caller waits for the result. unwanted: the task was
   // cancelled, is overdue or has ended. late: the server gave it up as silent, and a late result is still accepted.
-  enum class TaskInterest { wanted, unwanted, late };
+  // not_a_task: the message names a task that the server did not give to us with it; anyone can write such a message.
+  enum class TaskInterest { wanted, unwanted, late, not_a_task };
   struct TaskView {
     TaskInterest interest = TaskInterest::wanted;
     std::string status;                               // as the server names it; empty: not known
     std::string why;                                  // why it is unwanted
     std::optional<std::chrono::milliseconds> left{};  // time until its deadline at most, by the server's clock
   };
-  // Reads the task; changes nothing.
-  client::Outcome<TaskView> view_delegation(std::string_view delegation);
+  // Reads the task that the message names; changes nothing.
+  client::Outcome<TaskView> view_delegation(const Delivery& message);
   // Reads the task and, if it is wanted, reports that we work on it. Calling it twice is the same as once.
-  client::Outcome<TaskView> begin_delegation(std::string_view delegation);
+  client::Outcome<TaskView> begin_delegation(const Delivery& message);
   // The task's heartbeat: we still work on it.
   client::Outcome<TaskInterest> beat_delegation(std::string_view delegation);
 

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "agent/api_client.h"
+#include "agent/delivery.h"
 #include "base/clock.h"
 #include "base/json_writer.h"
 #include "model/file_part.h"
@@ -12,9 +12,12 @@ using client::expect_success;
 using client::Failure;
 using client::Outcome;
 
-// The answer of a server without this resource: not every server lets an agent read tasks.
-bool is_not_known(const Failure& failure) {
-  return failure.is_status(404) || failure.is_status(405) || failure.is_status(501);
+// Whether the server itself wrote the message: it gave us this task, from the message's sender and in these words. Of a
+// recorded task the caller sends the words, and the server vouches for none of them.
+bool is_from_server(const Json& record, const std::string& workspace, const Delivery& message) {
+  const Json* words = record.find("task");
+  return record.text("target_id") == workspace && message.source_id == record.text("source_id") &&
+         (!words || (words->if_string() && *words->if_string() == message.text)) && !record.flag("recorded");
 }
 
 ApiClient::TaskView view_of(const Json& record) {
@@ -42,27 +45,22 @@ ApiClient::TaskView view_of(const Json& record) {
 
 }  // namespace
 
-Outcome<ApiClient::TaskView> ApiClient::view_delegation(std::string_view id) {
-  const auto record = delegation(id);
+Outcome<ApiClient::TaskView> ApiClient::view_delegation(const Delivery& message) {
+  const auto record = delegation(message.delegation_id);
   if (record.has_error()) return record.error();
+  if (!is_from_server(*record, workspace_, message)) return TaskView{TaskInterest::not_a_task, {}, {}};
   return view_of(*record);
 }
 
-Outcome<ApiClient::TaskView> ApiClient::begin_delegation(std::string_view delegation) {
-  auto seen = view_delegation(delegation);
-  if (seen.has_error() && !is_not_known(seen.error())) return seen.error();
-  const auto view = seen.has_value() ? *seen : TaskView();
-  if (view.interest != TaskInterest::wanted) return view;
-  auto begin = json_request(delegation_path(delegation, "/update"), R"({"status":"in_progress"})");
+Outcome<ApiClient::TaskView> ApiClient::begin_delegation(const Delivery& message) {
+  auto seen = view_delegation(message);
+  if (seen.has_error() || seen->interest != TaskInterest::wanted) return seen;
+  auto begin = json_request(delegation_path(message.delegation_id, "/update"), R"({"status":"in_progress"})");
   begin.repeatable = true;  // the same status again changes nothing
   const auto begun = tell(begin);
-  if (begun.has_value()) return view;
+  if (begun.has_value()) return seen;
   if (!begun.error().is_status(409)) return begun.error();
-  // The task has ended between the two requests.
-  seen = view_delegation(delegation);
-  if (seen.has_error() && is_not_known(seen.error()))
-    return TaskView{TaskInterest::unwanted, {}, begun.error().sentence};
-  return seen;
+  return view_delegation(message);  // the task has ended between the two requests
 }
 
 Outcome<ApiClient::TaskInterest> ApiClient::beat_delegation(std::string_view delegation) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "model/delegation.h"
 #include "model/upload.h"
 
 namespace restante::agent {
@@ -117,6 +118,16 @@ bool is_task(const Delivery& delivery) {
   return !delivery.delegation_id.empty() && (delivery.type == "message" || delivery.type == "ended");
 }
 
+void forget_task(Delivery& delivery) {
+  delivery.delegation_id.clear();
+  Json* params = delivery.body.find("params");
+  Json* message = params ? params->find("message") : nullptr;
+  Json* metadata = message ? message->find("metadata") : nullptr;
+  for (const char* member : {"delegation_id", "parent_delegation_id"}) {
+    if (metadata) metadata->erase(member);
+  }
+}
+
 std::string result_of(const ReceivedRow& row) {
   if (row.method != kResultMethod) return {};
   if (auto id = row.request_body.text("delegation_id"); !id.empty()) return id;
@@ -151,13 +162,20 @@ Delivery deliver_message(ReceivedRow row, const State& state) {
     delivery.text += text;
   });
   const auto& metadata = message_member(row.request_body, "metadata");
-  delivery.delegation_id = metadata.text("delegation_id");
+  auto task = metadata.text("delegation_id");
   delivery.hops = std::max<std::int64_t>(0, metadata.whole(kHopsMember));
   if (delivery.type == "result") {
     delivery.delegation_id = result_of(row);
     delivery.status = row.status;
   }
   delivery.body = std::move(row.request_body);
+  if (delivery.type == "result") return delivery;
+  // A task comes from an agent; the server sets the source.
+  if (delivery.source_id && is_delegation_id(task)) {
+    delivery.delegation_id = std::move(task);
+  } else {
+    forget_task(delivery);
+  }
   return delivery;
 }
 

@@ -115,9 +115,9 @@ std::size_t DeliveryLoop::waiting_count() const {
   return messages_.size();
 }
 
-std::optional<std::int64_t> DeliveryLoop::first_waiting() const {
+std::optional<std::string> DeliveryLoop::first_waiting() const {
   const MutexLock lock(mutex_);
-  return messages_.empty() ? std::nullopt : std::optional(messages_.front().seq);
+  return messages_.empty() ? std::nullopt : std::optional(messages_.front().id);
 }
 
 void DeliveryLoop::work() {
@@ -215,8 +215,17 @@ void DeliveryLoop::end_result(const Delivery& delivery) {
 std::vector<FileId> DeliveryLoop::waiting_files() const {
   const MutexLock lock(mutex_);
   std::vector<FileId> ids;
-  for (const auto& [text, due] : files_) ids.push_back(FileId::parse(text).value());
+  for (const auto& [text, due] : files_) {
+    const auto id = FileId::parse(text).value();
+    const auto file = ledger_.file(id);
+    if (file && goes_alone(*file) && !is_named(id)) ids.push_back(id);
+  }
   return ids;
+}
+
+// Whether a waiting message names the file, an expected result included.
+bool DeliveryLoop::is_named(FileId file) const {
+  return std::any_of(messages_.begin(), messages_.end(), [&](const ReceivedRow& row) { return names(row, file); });
 }
 
 // A file that is due and that no waiting message names. Never before a message that an earlier process has begun: its
@@ -225,9 +234,7 @@ std::optional<FileId> DeliveryLoop::next_file(Moment now) {
   if (!messages_.empty() && ledger_.has_begun(messages_.front().id)) return {};
   for (const auto& [text, due] : files_) {
     const auto id = FileId::parse(text).value();
-    if (due > now) continue;
-    if (std::none_of(messages_.begin(), messages_.end(), [&](const ReceivedRow& row) { return names(row, id); }))
-      return id;
+    if (due <= now && !is_named(id)) return id;
   }
   return {};
 }
@@ -276,16 +283,16 @@ DeliveryLoop::HandedOver DeliveryLoop::hand_over_file(FileId id) {
   return file && goes_alone(*file) ? hand_over(deliver_file(*file), {}) : HandedOver::handed;
 }
 
-// Asks the server whether the delivery's task is still wanted. Repeats until the server answers: a task that was
-// cancelled meanwhile must not be begun. A delivery that is no task, or a task that the server does not know, is
-// wanted. No value: stop was requested.
+// Asks the server whether the delivery is a task and is still wanted. Repeats until the server answers: a task that was
+// cancelled meanwhile must not be begun. One that the server does not know, or does not show, is no task: nobody could
+// take its result. No value: stop was requested.
 std::optional<ApiClient::TaskView> DeliveryLoop::ask(const Delivery& delivery) {
   if (!is_task(delivery)) return ApiClient::TaskView();
   Backoff pause(options_.pause_first, options_.pause_most);
   for (bool printed = false;; printed = true) {
-    const auto answer = ask_(delivery.delegation_id);
+    const auto answer = ask_(delivery);
     if (answer.has_value()) return *answer;
-    if (!is_worth_asking_again(answer.error())) return ApiClient::TaskView();
+    if (!is_worth_asking_again(answer.error())) return ApiClient::TaskView{ApiClient::TaskInterest::not_a_task, {}, {}};
     if (stop_.requested()) return {};
     if (!printed) {
       print_line_(fmt::format("task {} waits until the server answers whether it is still wanted: {}",
@@ -305,6 +312,13 @@ DeliveryLoop::HandedOver DeliveryLoop::hand_over(Delivery delivery, ApiClient::T
   };
   Backoff pause(options_.pause_first, options_.pause_most);
   for (int attempt = 1;; ++attempt) {
+    if (task.interest == ApiClient::TaskInterest::not_a_task) {
+      print_line_(
+          fmt::format("the message {} names task {}, which the server did not give to this agent with it; it is "
+                      "handed over as a message",
+                      delivery.id, delivery.delegation_id));
+      forget_task(delivery);
+    }
     auto result = deliver(delivery, task);
     switch (result.what) {
       case HandoverResult::What::stopped:

@@ -37,14 +37,14 @@ class DeliveryLoop {
  public:
   using PrintLine = std::function<void(std::string_view)>;
   using Notify = std::function<void()>;
-  using Ask = std::function<client::Outcome<ApiClient::TaskView>(const std::string& delegation)>;
+  using Ask = std::function<client::Outcome<ApiClient::TaskView>(const Delivery& message)>;
   using TaskObserver =
       std::function<void(const std::string& delegation, std::optional<std::chrono::milliseconds> left)>;
 
   // `progress` is called after every delivery that has ended, on the thread that ended it. The others are called on the
   // loop's thread: `closed` when the hand-over has no reader any more; `ask` before every attempt at a task, which
-  // begins only when the answer is that it is wanted; `task` with the delegation that is worked on, and with an empty
-  // id when there is none.
+  // begins only when the answer is that it is wanted, and which is a message like any other when the answer is that it
+  // is no task; `task` with the delegation that is worked on, and with an empty id when there is none.
   DeliveryLoop(DeliveryOptions options, Ledger& ledger, Handover& handover, Stop& stop, Notify progress, Notify closed,
                Ask ask, TaskObserver task, PrintLine print_line);
   ~DeliveryLoop();
@@ -59,7 +59,7 @@ class DeliveryLoop {
   // Messages that wait, oldest first; the first may be in progress. Without expected results.
   std::vector<ReceivedRow> waiting() const;
   std::size_t waiting_count() const;
-  // Files that are to be handed over alone.
+  // Files that are to be handed over alone: no waiting message names them, and none was handed over with them.
   std::vector<FileId> waiting_files() const;
   // From now on the loop does not hand over the result of this delegation: the caller takes it with wait_for_result().
   void expect_result(const std::string& delegation);
@@ -72,8 +72,8 @@ class DeliveryLoop {
   // Call these before and after handing over an expected result. Each change is durable when the call returns.
   Delivery begin_result(const ReceivedRow& row);
   void end_result(const Delivery& delivery);
-  // The seq of the first message that is not yet handed over.
-  std::optional<std::int64_t> first_waiting() const;
+  // The row id of the first message that is not yet handed over.
+  std::optional<std::string> first_waiting() const;
 
  private:
   using Moment = std::chrono::steady_clock::time_point;
@@ -83,6 +83,7 @@ class DeliveryLoop {
   std::optional<FileId> next_file(Moment now) RESTANTE_REQUIRES(mutex_);
   std::optional<Moment> next_moment() const RESTANTE_REQUIRES(mutex_);
   bool comes_before(FileId file, const ReceivedRow& message) const;
+  bool is_named(FileId file) const RESTANTE_REQUIRES(mutex_);
   bool is_ready(const ReceivedRow& row, Moment now) RESTANTE_REQUIRES(mutex_);
   bool has_files_on_their_way(const ReceivedRow& row) const;
   HandedOver hand_over_message(const ReceivedRow& row);

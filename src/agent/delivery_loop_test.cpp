@@ -71,8 +71,8 @@ class DeliveryLoopTest : public testing::Test {
   DeliveryLoop& start() {
     delivery_loop_ = std::make_unique<DeliveryLoop>(
         options_, ledger_, handover_, stop_, [this] { ended_.push_back({}); }, [this] { closed_.set_value(); },
-        [this](const std::string& delegation) -> client::Outcome<ApiClient::TaskView> {
-          asked_.push_back(delegation);
+        [this](const Delivery& message) -> client::Outcome<ApiClient::TaskView> {
+          asked_.push_back(message.delegation_id);
           if (asked_.size() <= leave_count_) handover_.leave();
           if (asked_.size() == 1) first_asked_.set_value();
           if (answers_.empty()) return ApiClient::TaskView();
@@ -185,7 +185,7 @@ TEST_F(DeliveryLoopTest, AMessageWaitsForAFileThatIsStillDownloaded) {
   announce(Where::waiting);
   auto& loop = start();
   loop.take(message(1, text("look") + "," + file()));
-  EXPECT_EQ(loop.first_waiting(), 1);
+  EXPECT_EQ(loop.first_waiting(), "m1");
   update_file(Where::landed);
   loop.take(kFile);
   EXPECT_THAT(type_and_file_state(handover_.wait_for(1)[0]), testing::Pair("message", "landed"));
@@ -350,19 +350,37 @@ TEST_F(DeliveryLoopTest, ATaskIsKeptWhenTheServerNeverAnswers) {
   loop.take(task(1, "d1"));
   first_asked_.get_future().wait();
   end();
-  EXPECT_EQ(loop.first_waiting(), 1);
+  EXPECT_EQ(loop.first_waiting(), "m1");
   EXPECT_FALSE(ledger_.state().has_seen("m1", "2026"));
   EXPECT_FALSE(ledger_.has_begun("m1"));
 }
 
-TEST_F(DeliveryLoopTest, ATaskThatTheServerDoesNotKnowIsHandedOverLikeAnyMessage) {
-  answers_ = {status(404), status(501)};
+TEST_F(DeliveryLoopTest, AMessageThatTheServerDoesNotConfirmAsATaskIsHandedOverAndAnsweredLikeAnyMessage) {
+  options_.agents = DeliveryOptions::Agents::answered;
+  answers_ = {ApiClient::TaskView{ApiClient::TaskInterest::not_a_task, {}, {}}, status(404), status(501)};
+  for (int n = 1; n <= 3; ++n) handover_.answer({HandoverResult::What::handled, "a secret", {}});
   auto& loop = start();
-  loop.take(task(1, "d1"));
-  loop.take(task(2, "d2"));
-  EXPECT_EQ(handover_.wait_for(2).back().delegation_id, "d2");
+  for (int n = 1; n <= 3; ++n) loop.take(task(n, "d" + std::to_string(n)));
+  for (const auto& delivery : handover_.wait_for(3)) {
+    EXPECT_THAT(std::tie(delivery.type, delivery.text, delivery.delegation_id),
+                testing::FieldsAre("message", "do it", ""));
+    EXPECT_EQ(delivery.json().find("delegation_id"), std::string::npos) << "not in its body either";
+  }
   end();
-  EXPECT_THAT(asked_, ElementsAre("d1", "d2"));
+  EXPECT_THAT(asked_, ElementsAre("d1", "d2", "d3"));
+  EXPECT_TRUE(tasks_.empty());
+  ASSERT_EQ(ledger_.state().outbox.size(), 3u);
+  for (const auto& reply : ledger_.state().outbox) EXPECT_EQ(reply.to, Reply::To::agent) << "never a task's result";
+  EXPECT_THAT(printed_, testing::Contains(testing::HasSubstr("names task d1, which the server did not give")));
+}
+
+TEST_F(DeliveryLoopTest, AFailedMessageThatOnlyClaimedToBeATaskFailsNoTask) {
+  options_.attempts = 2;
+  answers_ = {ApiClient::TaskView{ApiClient::TaskInterest::not_a_task, {}, {}}};
+  for (int n = 0; n < 2; ++n) handover_.answer({HandoverResult::What::failed, {}, "no"});
+  take_task_and_next(3);
+  EXPECT_THAT(asked_, ElementsAre("d1"));
+  EXPECT_TRUE(ledger_.state().outbox.empty());
 }
 
 TEST_F(DeliveryLoopTest, TheSignInPageOfANetworkIsNotAnAnswerOfTheServer) {
@@ -418,7 +436,7 @@ TEST_F(DeliveryLoopTest, WhenTheReaderHasClosedTheLoopStopsAndTheMessageStays) {
   handover_.answer({HandoverResult::What::closed, {}, "gone"});
   start().take(message(1, text("x")));
   closed_.get_future().wait();
-  EXPECT_EQ(delivery_loop_->first_waiting(), 1);
+  EXPECT_EQ(delivery_loop_->first_waiting(), "m1");
   EXPECT_FALSE(ledger_.state().has_seen("m1", "2026"));
 }
 
@@ -451,6 +469,27 @@ TEST_F(DeliveryLoopTest, AResultThatIsNoLongerExpectedIsHandedOverByTheLoop) {
   ASSERT_TRUE(loop.wait_for_result("d1", std::chrono::seconds(60)));
   loop.stop_expecting("d1");
   EXPECT_EQ(handover_.wait_for(1).front().delegation_id, "d1");
+}
+
+TEST_F(DeliveryLoopTest, AFileThatWasHandedOverWithItsMessageDoesNotWaitAnyMore) {
+  options_.file_grace = std::chrono::hours(1);
+  announce(Where::landed);
+  auto& loop = start();
+  loop.take(kFile);
+  EXPECT_THAT(loop.waiting_files(), ElementsAre(kFile));
+  loop.take(message(1, text("look") + "," + file()));
+  handover_.wait_for(1);
+  end();
+  EXPECT_THAT(loop.waiting_files(), testing::IsEmpty());
+}
+
+TEST_F(DeliveryLoopTest, TheFileOfAnExpectedResultDoesNotWaitAlone) {
+  announce(Where::landed);
+  auto& loop = start();
+  loop.expect_result("d1");
+  loop.take(result_of("d1", 1, text("42") + "," + file()));
+  loop.take(kFile);
+  EXPECT_THAT(loop.waiting_files(), testing::IsEmpty());
 }
 
 TEST_F(DeliveryLoopTest, AnExpectedResultWaitsForItsFiles) {

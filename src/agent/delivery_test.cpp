@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 
-#include "agent/demo.h"
 #include "agent/handover.h"
 #include "agent/hops.h"
 #include "base/crypto.h"
@@ -95,11 +94,28 @@ TEST(Delivery, EveryListOfPartsIsRewritten) {
 
 TEST(Delivery, MetadataHasTheDelegationAndTheNumberOfHops) {
   const auto body = R"({"params":{"message":{"parts":[],"metadata":{"delegation_id":"d1","restante_hops":3}}}})";
-  const auto delivery = deliver_message(message(body), State());
+  auto row = message(body);
+  row.source_id = "peer";
+  const auto delivery = deliver_message(row, State());
   EXPECT_EQ(delivery.delegation_id, "d1");
   EXPECT_EQ(delivery.hops, 3);
   EXPECT_THAT(delivery.json(), HasSubstr(R"("delegation_id":"d1")"));
   EXPECT_EQ(deliver_message(message(R"({"params":{"message":{"metadata":{"restante_hops":-1}}}})"), State()).hops, 0);
+}
+
+TEST(Delivery, APersonsMessageIsNeverATaskAndNeitherIsOneWithAnImpossibleId) {
+  const auto named = [](const std::string& id, std::optional<std::string> source) {
+    auto row = message(R"({"params":{"message":{"parts":[],"metadata":{"delegation_id":")" + id +
+                       R"(","parent_delegation_id":"d0","other":1}}}})");
+    row.source_id = std::move(source);
+    return deliver_message(row, State());
+  };
+  EXPECT_TRUE(is_task(named("d1", "peer")));
+  for (const auto& delivery : {named("d1", {}), named("d/1", "peer"), named(std::string(129, 'd'), "peer")}) {
+    EXPECT_FALSE(is_task(delivery));
+    EXPECT_EQ(delivery.delegation_id, "");
+    EXPECT_EQ(message_member(delivery.body, "metadata").dump(), R"({"other":1})");
+  }
 }
 
 TEST(Delivery, TheReportThatAFileDidNotArriveHasItsOwnId) {

@@ -1,4 +1,4 @@
-#include "agent/demo.h"
+#include "agent/delivery.h"
 
 #include <fstream>
 #include <iostream>

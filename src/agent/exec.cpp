@@ -66,7 +66,7 @@ CommandResult not_started(int error) {
 Fd high(int fd) { return Fd(fcntl(fd, F_DUPFD_CLOEXEC, kAliveFd + 1)); }
 
 std::string read_start(const std::string& path, bool& cut) {
-  const Fd file(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  const Fd file(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   std::string text(kMaxOutput + 1, '\0');
   std::size_t have = 0;
   while (file && have < text.size()) {

@@ -23,7 +23,10 @@ DiskError disk_error(std::string_view what) {
 DiskResult<Fd> open_folder(int parent, const std::string& name) {
   const bool made = mkdirat(parent, name.c_str(), 0700) == 0;
   if (!made && errno != EEXIST) return disk_error("cannot make the folder " + name);
-  if (made) sync_folder(parent);
+  if (const auto synced = made ? sync_folder(parent) : DiskResult<void>(); synced.has_error()) {
+    unlinkat(parent, name.c_str(), AT_REMOVEDIR);  // else the next attempt would find it, and not sync
+    return synced.error();
+  }
   Fd folder(openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (folder) return folder;
   if (errno == ELOOP || errno == ENOTDIR)
@@ -31,9 +34,30 @@ DiskResult<Fd> open_folder(int parent, const std::string& name) {
   return disk_error("cannot open the folder " + name);
 }
 
-DiskResult<Fd> open_root(const std::string& path) {
+namespace {
+
+// Creates the folders of the path that are missing, from the top. One that cannot be created is found when the last one
+// is opened.
+DiskResult<void> make_folders(const std::filesystem::path& path) {
   std::error_code ignored;
-  std::filesystem::create_directories(path, ignored);
+  std::filesystem::path made;
+  for (const auto& name : path) {
+    const auto parent = made.empty() ? std::filesystem::path(".") : made;
+    made /= name;
+    if (!std::filesystem::create_directory(made, ignored)) continue;
+    const Fd folder(open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const auto synced = folder ? sync_folder(folder.get()) : DiskResult<void>();  // one may write there and not read
+    if (synced.has_value()) continue;
+    rmdir(made.c_str());
+    return synced.error();
+  }
+  return {};
+}
+
+}  // namespace
+
+DiskResult<Fd> open_root(const std::string& path) {
+  if (auto made = make_folders(path); made.has_error()) return made.error();
   Fd folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder) return disk_error("cannot open the folder " + path);
   return folder;
@@ -57,7 +81,10 @@ DiskResult<void> sync_file(int fd) {
   return {};
 }
 
-void sync_folder(int fd) { [[maybe_unused]] const int result = fsync(fd); }
+DiskResult<void> sync_folder(int fd) {
+  if (fsync(fd) == 0 || errno == EINVAL || errno == ENOTSUP || errno == ENOSYS) return {};
+  return disk_error("cannot write the names in a folder through to the disk");
+}
 
 DiskResult<bool> rename_without_replacing(int folder, const std::string& from, const std::string& to) {
 #ifdef RENAME_NOREPLACE
@@ -84,8 +111,7 @@ DiskResult<void> replace_file(int folder, const std::string& name, std::string_v
   if (auto written = write_all(file.get(), contents); written.has_error()) return written;
   if (auto synced = sync_file(file.get()); synced.has_error()) return synced;
   if (renameat(folder, temporary.c_str(), folder, name.c_str()) != 0) return disk_error("cannot write " + name);
-  sync_folder(folder);
-  return {};
+  return sync_folder(folder);
 }
 
 DiskResult<std::optional<std::string>> read_file(int folder, const std::string& name, std::size_t max) {

@@ -85,6 +85,32 @@ bool LandingFolder::holds(int folder, const std::string& name, const AnnouncedFi
   return hash_rest(file.get(), hash, bytes) && equal_ignoring_case(to_hex(hash.finish()), announced.sha256);
 }
 
+DiskResult<void> LandingFolder::sync_found(int folder, const std::string& name, const AnnouncedFile& announced) {
+  const Fd file(openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (!file) return disk_error("cannot open a file that has landed");
+  if (auto synced = sync_file(file.get()); synced.has_error()) {
+    unlinkat(folder, name.c_str(), 0);  // what is on the disk is unknown: begin again from nothing
+    return synced;
+  }
+  return sync_name(folder, name, announced);
+}
+
+DiskResult<void> LandingFolder::sync_name(int folder, const std::string& name, const AnnouncedFile& announced) {
+  // Also the names of our two folders: the process that made them may have been killed before it synced them.
+  Fd above;
+  for (int level = 0; level < 3; ++level) {
+    const int fd = level == 0 ? folder : above.get();
+    if (auto synced = sync_folder(fd); synced.has_error()) {
+      // The next sync may succeed without having written this name: it has to be written again.
+      (void)renameat(folder, name.c_str(), folder, temporary_name(announced).c_str());
+      return synced;
+    }
+    if (level < 2) above = Fd(openat(fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (level < 2 && !above) return disk_error("cannot open the folder above the landed files");
+  }
+  return {};
+}
+
 DiskResult<std::optional<std::string>> LandingFolder::find(const AnnouncedFile& announced) const {
   using Found = DiskResult<std::optional<std::string>>;
   const auto folder = open();
@@ -93,7 +119,9 @@ DiskResult<std::optional<std::string>> LandingFolder::find(const AnnouncedFile& 
     const auto name = nth_name(announced, n);
     struct stat there{};
     if (fstatat(folder->get(), name.c_str(), &there, AT_SYMLINK_NOFOLLOW) != 0) return Found(std::nullopt);
-    if (holds(folder->get(), name, announced)) return Found(path_of(name));
+    if (!holds(folder->get(), name, announced)) continue;
+    if (const auto synced = sync_found(folder->get(), name, announced); synced.has_error()) return synced.error();
+    return Found(path_of(name));
   }
   return Found(std::nullopt);
 }
@@ -146,8 +174,9 @@ DiskResult<std::optional<std::string>> LandingFolder::finish(Partial partial, co
     const auto renamed = rename_without_replacing(folder, partial.temporary_, name);
     if (renamed.has_error()) return renamed.error();
     if (!*renamed && !holds(folder, name, announced)) continue;
+    const auto synced = *renamed ? sync_name(folder, name, announced) : sync_found(folder, name, announced);
+    if (synced.has_error()) return synced.error();
     if (!*renamed) unlinkat(folder, partial.temporary_.c_str(), 0);
-    sync_folder(folder);
     return Landed(path_of(name));
   }
   return DiskError{"too many other files have the name of this one", EEXIST};

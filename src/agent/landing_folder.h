@@ -46,7 +46,8 @@ class LandingFolder {
   // `dir` is created when missing.
   explicit LandingFolder(std::string dir) : dir_(std::move(dir)) {}
 
-  // The absolute path of the file if it is there, complete and with the announced content.
+  // The absolute path of the file if it is there, complete and with the announced content. Then it is durable: the
+  // process that gave it its name may have been killed before it was.
   DiskResult<std::optional<std::string>> find(const AnnouncedFile& announced) const;
 
   // Continues where an earlier attempt ended; size() returns that offset, never more than the announced size.
@@ -55,14 +56,18 @@ class LandingFolder {
   // Deletes the unfinished download.
   void discard(const AnnouncedFile& announced) const;
 
-  // Verifies the file and gives it its final name. No value when size or hash differ from the announced ones: the
-  // content is deleted. If another file has the name, the new one gets `<32 hex>-<n>-<name>`.
+  // Verifies the file and gives it its final name; both are durable then. No value when size or hash differ from the
+  // announced ones: the content is deleted. If another file has the name, the new one gets `<32 hex>-<n>-<name>`.
   DiskResult<std::optional<std::string>> finish(Partial partial, const AnnouncedFile& announced) const;
 
  private:
   DiskResult<Fd> open() const;
   // True when `name` is a regular file with exactly the announced content.
   static bool holds(int folder, const std::string& name, const AnnouncedFile& announced);
+  // Makes a file that was found durable.
+  static DiskResult<void> sync_found(int folder, const std::string& name, const AnnouncedFile& announced);
+  // Makes the name of a landed file durable, whose content is.
+  static DiskResult<void> sync_name(int folder, const std::string& name, const AnnouncedFile& announced);
   std::string path_of(const std::string& name) const;
 
   std::string dir_;

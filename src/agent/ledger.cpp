@@ -106,7 +106,9 @@ bool Ledger::announce(const FileRecord& file) {
   return true;
 }
 
-void Ledger::set_cursor(std::int64_t cursor) { change(change::cursor(cursor), Durable::now); }
+void Ledger::set_cursor(std::int64_t cursor, std::string_view row) {
+  change(change::cursor(cursor, row), Durable::now);
+}
 
 void Ledger::file_updated(const FileRecord& file) { change(change::file_updated(file), Durable::with_the_next); }
 

@@ -30,6 +30,10 @@ class Ledger {
   std::string workspace() const { return read(&State::workspace); }
   std::string enrolled() const { return read(&State::enrolled); }
   std::int64_t cursor() const { return read(&State::cursor); }
+  Position position() const {
+    const MutexLock lock(mutex_);
+    return {state_.cursor, state_.cursor_row};
+  }
   bool started() const { return read(&State::started); }
   std::optional<FileRecord> file(FileId id) const;
   std::optional<Reply> next_reply() const;
@@ -51,7 +55,7 @@ class Ledger {
   // False when the file is known already. Durable after the next set_cursor().
   bool announce(const FileRecord& file);
   // Durable, together with everything before it.
-  void set_cursor(std::int64_t cursor);
+  void set_cursor(std::int64_t cursor, std::string_view row = {});
   void file_updated(const FileRecord& file);
   enum class Begun { first_time, again };
   // Durable. A kill after this leaves it unknown whether the agent got the delivery.

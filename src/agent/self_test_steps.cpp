@@ -134,8 +134,11 @@ class SelfTest {
   // The rows after the agent's cursor. Without a known cursor, the newest rows: a cursor chosen here would count as
   // read.
   client::Outcome<Json> rows() {
-    const auto cursor =
-        state_view_.state ? fmt::format("since_seq={}&wait=10&", state_view_.state->cursor) : std::string();
+    std::string cursor;
+    if (const auto& state = state_view_.state) {
+      cursor = state->cursor_row.empty() ? fmt::format("since_seq={}&wait=10&", state->cursor)
+                                         : fmt::format("since_id={}&wait=10&", state->cursor_row);
+    }
     return api_.get(
         path(fmt::format("/activity?{}type=a2a_receive&limit=500", polls_++ == 0 ? cursor : std::string())));
   }

@@ -176,6 +176,7 @@ bool State::apply(const Json& line) {
   if (const auto* seq = line.find("cursor")) {
     if (!seq->integer()) return false;
     cursor = *seq->integer();
+    cursor_row = line.text("row");
     started = true;
   } else if (const auto* announced = line.find("file")) {
     auto file = parse_file(*announced);
@@ -206,6 +207,7 @@ std::string State::dump() const {
            out.member("version", kVersion);
            write_identity(out, server, workspace, enrolled);
            if (started) out.member("cursor", cursor);
+           out.member_if("cursor_row", cursor_row);
            out.array("begun", begun, [&](const std::string& id) { out.string(id); });
            out.objects("files", files, [&](const FileRecord& file) { write_file(out, file); });
            out.objects("outbox", outbox, [&](const Reply& reply) { write_reply(out, reply); });
@@ -225,6 +227,7 @@ std::optional<State> State::parse(const std::string& text) {
   apply_identity(state, *json);
   state.started = json->find("cursor") != nullptr;
   state.cursor = json->whole("cursor");
+  state.cursor_row = json->text("cursor_row");
   for (const auto& entry : json->items("begun")) {
     if (entry.if_string()) state.begun.push_back(*entry.if_string());
   }
@@ -258,8 +261,11 @@ std::string identity(std::string_view server, std::string_view workspace, std::s
       [&](JsonWriter& out) { out.object("identity", [&] { write_identity(out, server, workspace, enrolled); }); });
 }
 
-std::string cursor(std::int64_t seq) {
-  return json_object([&](JsonWriter& out) { out.member("cursor", seq); });
+std::string cursor(std::int64_t seq, std::string_view row) {
+  return json_object([&](JsonWriter& out) {
+    out.member("cursor", seq);
+    out.member_if("row", row);
+  });
 }
 
 std::string announced(const FileRecord& file) {

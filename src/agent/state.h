@@ -50,11 +50,19 @@ struct Reply {
   std::string files{};    // folder of the files to send with it; empty: none
 };
 
+// A position in the inbox: after this row. The number alone is not enough: when an older copy of the server's database
+// is restored, numbers are given to other rows, and the messages in between would be skipped.
+struct Position {
+  std::int64_t seq = 0;
+  std::string row;  // id of the row with that number; empty: not known
+};
+
 struct State {
   std::string server;     // its address
   std::string workspace;  // its id
   std::string enrolled;   // hash of the enrolment token that was used
   std::int64_t cursor = 0;
+  std::string cursor_row;        // id of that row; empty: not known
   bool started = false;          // the cursor is set, even if it is 0
   std::deque<FileRecord> files;  // oldest first
   std::deque<Reply> outbox;
@@ -83,7 +91,7 @@ struct State {
 // The JSON lines for State::apply.
 namespace change {
 std::string identity(std::string_view server, std::string_view workspace, std::string_view enrolled);
-std::string cursor(std::int64_t seq);
+std::string cursor(std::int64_t seq, std::string_view row = {});
 std::string announced(const FileRecord& file);
 // What a download changes: where, path, trouble, reason, acked and reported.
 std::string file_updated(const FileRecord& file);

@@ -34,6 +34,7 @@ State sample() {
   state.workspace = "w";
   state.enrolled = "e";
   state.cursor = 9'007'199'254'740'993;
+  state.cursor_row = "row 2";
   state.started = true;
   state.begun = {"row 3", "row 4"};
   state.files = {record(1), record(2)};
@@ -53,6 +54,7 @@ TEST(State, EverythingSurvivesBeingWrittenAndRead) {
   ASSERT_TRUE(again);
   EXPECT_EQ(again->dump(), state.dump());
   EXPECT_EQ(again->cursor, state.cursor);
+  EXPECT_EQ(again->cursor_row, "row 2");
   EXPECT_EQ(again->files[1].path, state.files[1].path);
   EXPECT_EQ(again->files[1].where, FileRecord::Where::landed);
   EXPECT_TRUE(again->files[1].acked);
@@ -61,6 +63,16 @@ TEST(State, EverythingSurvivesBeingWrittenAndRead) {
   EXPECT_EQ(again->outbox[0].to, Reply::To::agent);
   EXPECT_EQ(again->outbox[0].hops, 3);
   EXPECT_TRUE(again->has_begun("row 3") && again->has_begun("row 4"));
+}
+
+TEST(State, ACursorNamesItsRowAndOneOfAnEarlierVersionNamesNone) {
+  State state;
+  ASSERT_TRUE(changed(state, change::cursor(5, "row 5")));
+  EXPECT_EQ(state.cursor, 5);
+  EXPECT_EQ(state.cursor_row, "row 5");
+  ASSERT_TRUE(changed(state, R"({"cursor":6})"));
+  EXPECT_EQ(state.cursor, 6);
+  EXPECT_EQ(state.cursor_row, "") << "never the row of another number";
 }
 
 TEST(State, ATextThatIsNoStateIsNotReadAsAnEmptyOne) {

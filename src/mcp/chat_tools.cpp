@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <filesystem>
 
@@ -52,9 +53,11 @@ std::string files_folder(const agent::Settings& settings) {
 
 }  // namespace
 
-client::Outcome<std::vector<Json>> send_files(agent::ApiClient& api, Call& call,
+client::Outcome<std::vector<Json>> send_files(ToolContext& context, agent::ApiClient& api, Call& call,
                                               const std::vector<std::string>& paths) {
-  return api.stage_files(paths, [&](std::uint64_t done, std::uint64_t all) {
+  const auto allowed = check_attachments(context.attachments(), paths);
+  if (allowed.has_error()) return allowed.error();
+  return api.stage_files(*allowed, [&](std::uint64_t done, std::uint64_t all) {
     call.progress(static_cast<double>(done), static_cast<double>(all), "sending files");
     return !call.cancelled();
   });
@@ -78,7 +81,7 @@ void write_sent(JsonWriter& out, const std::vector<Json>& files) {
 
 ToolResult send_message_to_user(ToolContext& context, Call& call, const Arguments& arguments) {
   ToolContext::ClientLease api(context, call);
-  const auto files = send_files(*api, call, arguments.paths("attachments"));
+  const auto files = send_files(context, *api, call, arguments.paths("attachments"));
   if (files.has_error()) return failure(files.error());
   const auto sent = api->notify(arguments.text("message"), *files, fresh_key());
   if (sent.has_error()) return failure(sent.error());
@@ -117,13 +120,17 @@ ToolResult get_workspace_info(ToolContext& context, Call& call, const Arguments&
   const auto folder = files_folder(settings);
   const auto status = context.agent().connection_status();
   const auto waiting = context.agent().waiting().size();
-  auto text = fmt::format("Workspace {} ({}), {}, on {}. Files land below {}. {} in the inbox.", info->text("name"),
-                          info->text("id"), info->text("status"), settings.server.text(), folder, waiting);
+  const auto& send_folders = context.attachments().allowed;
+  auto text =
+      fmt::format("Workspace {} ({}), {}, on {}. Files land below {}. Files may be sent from {}. {} in the inbox.",
+                  info->text("name"), info->text("id"), info->text("status"), settings.server.text(), folder,
+                  fmt::join(send_folders, ", "), waiting);
   if (const auto role = info->text("role"); !role.empty()) text += " Its role: " + role + ".";
   return {std::move(text), json_object([&](JsonWriter& out) {
             copy_texts(out, *info, {"id", "name", "role", "parent_id", "status", "delivery_mode", "current_task"});
             out.member("server", settings.server.text());
             out.member("files_folder", folder);
+            out.array("send_folders", send_folders, [&](const std::string& one) { out.string(one); });
             out.member("waiting", static_cast<std::int64_t>(waiting));
             out.member("connected", status.trouble.empty());
           })};

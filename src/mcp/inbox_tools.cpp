@@ -43,22 +43,26 @@ std::vector<agent::Delivery> waiting_now(ToolContext& context) {
 }
 
 // Like waiting_now(), also without tasks that have ended, which will not be handed over. Asks the server about each
-// task until `enough` deliveries are left, and no more once it does not answer.
+// task until `enough` deliveries are left, and no more once it does not answer. A task that it has not confirmed is
+// shown as a message.
 std::vector<agent::Delivery> still_wanted(ToolContext& context, Call& call, std::size_t enough) {
   using TaskInterest = agent::ApiClient::TaskInterest;
-  auto waiting = waiting_now(context);
   ToolContext::ClientLease api(context, call);
-  std::size_t kept = 0;
+  std::vector<agent::Delivery> wanted;
   bool unreachable = false;
-  std::erase_if(waiting, [&](const agent::Delivery& one) {
-    if (kept >= enough || unreachable) return false;
-    const auto task = agent::is_task(one) ? api->view_delegation(one.delegation_id) : agent::ApiClient::TaskView();
-    unreachable = task.has_error() && agent::may_yet_succeed(task.error());
-    const bool over = task.has_value() && task->interest != TaskInterest::wanted;
-    kept += over ? 0 : 1;
-    return over;
-  });
-  return waiting;
+  for (auto& one : waiting_now(context)) {
+    auto interest = TaskInterest::wanted;
+    if (agent::is_task(one) && wanted.size() < enough) {
+      interest = TaskInterest::not_a_task;
+      const auto task = unreachable ? agent::ApiClient::TaskView{interest, {}, {}} : api->view_delegation(one);
+      if (task.has_value()) interest = task->interest;
+      unreachable = unreachable || (task.has_error() && agent::may_yet_succeed(task.error()));
+    }
+    if (interest == TaskInterest::unwanted || interest == TaskInterest::late) continue;
+    if (interest == TaskInterest::not_a_task) agent::forget_task(one);
+    wanted.push_back(std::move(one));
+  }
+  return wanted;
 }
 
 ToolResult not_the_oldest(const agent::Delivery& oldest) {

@@ -1,11 +1,22 @@
 #include "mcp/message.h"
 
+#include <algorithm>
+#include <array>
+
 #include "base/json_writer.h"
+#include "mcp/id_finder.h"
 
 namespace restante::mcp {
 namespace {
 
 using Kind = Incoming::Kind;
+
+constexpr auto kVersions = std::to_array<Version>({
+    {"2025-11-25", false, true, true},
+    {"2025-06-18", false, true, true},
+    {"2025-03-26", true, true, false},
+    {"2024-11-05", false, false, false},
+});
 
 constexpr JsonLimits kLimits{.depth = 64, .nodes = 100'000};
 
@@ -58,15 +69,28 @@ std::string_view sentence_for(JsonFault fault) {
   return "this line is not valid JSON";
 }
 
+ParsedLine unparsable(std::string_view text, std::string_view fault) {
+  IdFinder finder;
+  finder.add(text);
+  auto ids = finder.ids();
+  ParsedLine line;
+  line.batch = finder.batch() && !ids.empty();
+  if (!line.batch && ids.size() != 1) ids = {Json()};
+  for (Json& id : ids) line.messages.push_back(invalid(std::move(id), kParseError, std::string(fault)));
+  return line;
+}
+
 }  // namespace
+
+const Version& negotiate(std::string_view requested) {
+  const auto found = std::ranges::find(kVersions, requested, &Version::name);
+  return found == kVersions.end() ? kVersions.front() : *found;
+}
 
 ParsedLine parse_line(std::string_view text) {
   ParsedLine line;
   auto json = parse_json(text, kLimits);
-  if (json.has_error()) {
-    line.messages.push_back(invalid({}, kParseError, std::string(sentence_for(json.error()))));
-    return line;
-  }
+  if (json.has_error()) return unparsable(text, sentence_for(json.error()));
   if (auto* list = json->if_array(); list && !list->empty()) {
     line.batch = true;
     for (Json& one : *list) line.messages.push_back(read_message(one));

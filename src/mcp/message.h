@@ -1,5 +1,6 @@
 // JSON-RPC 2.0 as MCP uses it: parses one input line to a value, and writes a value as one output line. An invalid line
-// is a value, too, with the error code for its sender. Pure functions.
+// is a value, too, with the error code for its sender and the id, if one can be found: only then the call ends. Also
+// the supported versions of MCP, and what each allows. Pure functions.
 #pragma once
 #include <optional>
 #include <string>
@@ -9,6 +10,16 @@
 #include "base/json.h"
 
 namespace restante::mcp {
+
+struct Version {
+  std::string_view name;
+  bool batches;      // several messages in one line
+  bool annotations;  // hints with a tool; a message with progress
+  bool structured;   // outputSchema, structuredContent, title
+};
+
+// The requested version, or the newest: a client that does not support that one ends the session.
+const Version& negotiate(std::string_view requested);
 
 inline constexpr int kParseError = -32700;
 inline constexpr int kInvalidRequest = -32600;

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 
 #include "mcp/line_splitter.h"
-#include "mcp/version.h"
 
 namespace restante::mcp {
 namespace {
@@ -44,6 +43,50 @@ TEST(ParseLine, AnInvalidLineHasItsCodeAndTheIdWhereItIsKnown) {
   EXPECT_THAT(only(std::string(100, '[') + std::string(100, ']')).fault, HasSubstr("too deep"));
 }
 
+TEST(ParseLine, TheIdOfALineThatCannotBeParsedIsFound) {
+  const auto id = [](const std::string& text) {
+    const auto message = only(text);
+    EXPECT_EQ(message.kind, Kind::invalid) << text;
+    EXPECT_EQ(message.code, kParseError) << text;
+    return message.id.dump();
+  };
+  const auto call = [](const std::string& id, const std::string& argument) {
+    return R"({"method":"tools/call","params":{"id":9,"arguments":)" + argument + R"(},"jsonrpc":"2.0", "id" : )" + id +
+           "}";
+  };
+  EXPECT_EQ(id(call("7", R"({"a":"\u0000"})")), "7");
+  EXPECT_EQ(id(call(R"("a\"b")", R"({"a":"\u0000"})")), R"("a\"b")");
+  EXPECT_EQ(id(call("7", std::string(200, '[') + std::string(200, ']'))), "7") << "too deep";
+  EXPECT_EQ(id(call("7", R"({"a":1,"a":2})")), "7") << "a key twice";
+  EXPECT_EQ(id(call("7", R"("\ud800")")), "7") << "half a character";
+  EXPECT_EQ(id(call("7", "\"\xff\"")), "7") << "not UTF-8";
+  EXPECT_EQ(id(R"({"jsonrpc":"2.0","id":7,"method":"x","params":{"a":"cut)"), "7");
+  std::string many = "[0";
+  for (int i = 0; i < 100'000; ++i) many += ",0";
+  EXPECT_EQ(id(call("7", many + "]")), "7") << "too many values";
+}
+
+TEST(ParseLine, WhatIsNotClearlyTheIdOfARequestIsNotTakenForOne) {
+  for (const char* text :
+       {R"({"jsonrpc":"2.0","id":1,"id":2,"method":"x"})", R"({"id":7,"result":"\u0000"})", R"({"method":"\u0000"})",
+        R"({"id":{"id":7},"method":"\u0000"})", R"({"id":true,"method":"\u0000"})", R"({"id":"\u0000","method":"x"})",
+        R"({"x":"\"id\":7","method":"\u0000"})", R"({"params":{"id":7,"method":"\u0000"}})",
+        R"({"id":7,"method":"x"}{"id":8,"method":"y"})", R"("id":7,"method":"x")"}) {
+    const auto message = only(text);
+    EXPECT_EQ(message.code, kParseError) << text;
+    EXPECT_TRUE(message.id.is_null()) << text << message.id.dump();
+  }
+}
+
+TEST(ParseLine, EveryRequestOfABatchThatCannotBeParsedIsAnswered) {
+  const auto line = parse_line(
+      R"([{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":"\u0000"}},{"method":"n"},{"id":"b","method":"y"}])");
+  EXPECT_TRUE(line.batch);
+  std::vector<std::string> ids;
+  for (const auto& message : line.messages) ids.push_back(message.id.dump());
+  EXPECT_THAT(ids, ElementsAre("1", R"("b")"));
+}
+
 TEST(ParseLine, ABatchKeepsItsOrderAndEachMessageIsCheckedAlone) {
   const auto line = parse_line(R"([{"jsonrpc":"2.0","id":1,"method":"ping"},7,{"jsonrpc":"2.0","method":"n"}])");
   EXPECT_TRUE(line.batch);
@@ -63,7 +106,12 @@ std::vector<std::string> cut(std::initializer_list<std::string_view> pieces, std
   std::vector<std::string> seen;
   LineSplitter lines(longest);
   for (const auto piece : pieces) {
-    lines.add(piece, [&](std::string_view line) { seen.emplace_back(line); }, [&] { seen.emplace_back("too long"); });
+    lines.add(
+        piece, [&](std::string_view line) { seen.emplace_back(line); },
+        [&](const std::vector<Json>& ids) {
+          seen.emplace_back("too long");
+          for (const Json& id : ids) seen.back() += " " + id.dump();
+        });
   }
   return seen;
 }
@@ -75,6 +123,8 @@ TEST(LineSplitterTest, PiecesBecomeCompleteLinesAndEmptyLinesAreIgnored) {
 TEST(LineSplitterTest, ALineThatIsTooLongIsReportedOnceAndTheNextOneIsRead) {
   EXPECT_THAT(cut({"12345", "67890", "1\nab\n"}, 4), ElementsAre("too long", "ab"));
   EXPECT_THAT(cut({"1234\n12345\n"}, 4), ElementsAre("1234", "too long"));
+  EXPECT_THAT(cut({R"({"method":"x","par)", R"(ams":{"a":"{\"id\":1)", R"("},"i)", R"(d":12)", "3}\nab\n"}, 20),
+              ElementsAre("too long 123", "ab"));
 }
 
 TEST(Negotiate, AKnownVersionIsKeptAndAnyOtherIsAnsweredWithTheNewest) {

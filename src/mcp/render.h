@@ -1,5 +1,5 @@
 // Renders deliveries and files for a model: as text with one line for each file (name, size, sha256, local path), never
-// its content, and as JSON that fits the output schemas of the tools (schemas.h). Pure functions.
+// its content, and as JSON that fits the output schemas of the tools (schemas.cpp). Pure functions.
 #pragma once
 #include <string>
 #include <vector>

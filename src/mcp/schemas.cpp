@@ -1,4 +1,4 @@
-#include "mcp/schemas.h"
+#include "mcp/tools.h"
 
 #include <initializer_list>
 #include <string_view>
@@ -120,8 +120,18 @@ std::string task_schema() {
 std::string peers_schema() { return object({{"peers", list_of(peer())}}, {"peers"}); }
 
 std::string info_schema() {
-  return object({text("id"), text("name"), text("role"), text("parent_id"), text("status"), text("delivery_mode"),
-                 text("current_task"), text("server"), text("files_folder"), whole("waiting"), flag("connected")},
+  return object({text("id"),
+                 text("name"),
+                 text("role"),
+                 text("parent_id"),
+                 text("status"),
+                 text("delivery_mode"),
+                 text("current_task"),
+                 text("server"),
+                 text("files_folder"),
+                 {"send_folders", list_of(kText)},
+                 whole("waiting"),
+                 flag("connected")},
                 {"id", "server", "waiting", "connected"});
 }
 

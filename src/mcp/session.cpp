@@ -65,12 +65,16 @@ void Session::run(int input) {
     if (got <= 0) break;
     lines.add(
         {buffer.data(), static_cast<std::size_t>(got)}, [this](std::string_view line) { take(line); },
-        [this] {
-          output_.write(error_response({}, kInvalidRequest,
-                                       fmt::format("a line may have at most {} bytes", options_.longest_line)));
+        [this](const std::vector<Json>& ids) {
+          refuse(ids, fmt::format("a line may have at most {} bytes", options_.longest_line));
         });
   }
   end();
+}
+
+void Session::refuse(const std::vector<Json>& ids, std::string_view sentence) {
+  for (const Json& id : ids) output_.write(error_response(id, kInvalidRequest, sentence));
+  if (ids.empty()) output_.write(error_response({}, kInvalidRequest, sentence));
 }
 
 void Session::take(std::string_view text) {
@@ -78,8 +82,11 @@ void Session::take(std::string_view text) {
   auto line = parse_line(text);
   const auto reply = std::make_shared<ResponseCollector>(output_, line.batch);
   if (line.batch && (!version_ || !version_->batches)) {
-    output_.write(error_response({}, kInvalidRequest, "several messages in one line are not part of this version"));
-    return;
+    std::vector<Json> ids;
+    for (const auto& message : line.messages) {
+      if (message.kind != Kind::response && !message.id.is_null()) ids.push_back(message.id);
+    }
+    return refuse(ids, "several messages in one line are not part of this version");
   }
   for (auto& message : line.messages) take(std::move(message), reply);
 }
@@ -172,8 +179,11 @@ void Session::begin_call(const Incoming& message, const std::shared_ptr<Response
   auto& running = calls_.emplace_back();
   running.call = std::make_shared<Call>(progress_for(message.params));
   by_id_.emplace(key, running.call);
-  running.thread = std::thread(
-      [this, call = running.call, message, tool, reply]() mutable { perform(call, message, *tool, std::move(reply)); });
+  // A copy that is not const: perform() takes it, so that the answers of a batch are written when the last call has
+  // ended.
+  running.thread = std::thread([this, call = running.call, message, tool, taken = reply]() mutable {
+    perform(call, message, *tool, std::move(taken));
+  });
 }
 
 ToolResult Session::run(const Tool& tool, Call& call, const Json& arguments) {

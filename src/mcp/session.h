@@ -13,7 +13,6 @@
 #include "mcp/message.h"
 #include "mcp/output.h"
 #include "mcp/tool_context.h"
-#include "mcp/version.h"
 
 namespace restante::mcp {
 
@@ -44,6 +43,8 @@ class Session {
     bool done = false;
   };
 
+  // Answers with the error: to each of these requests, or to none in particular.
+  void refuse(const std::vector<Json>& ids, std::string_view sentence);
   void take(Incoming message, const std::shared_ptr<ResponseCollector>& reply);
   void take_request(Incoming& message, const std::shared_ptr<ResponseCollector>& reply);
   void take_notification(const Incoming& message);

@@ -11,6 +11,7 @@ namespace restante::mcp {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::AllOf;
 using testing::HasSubstr;
 
 // A session with an agent that is never run: tools that need the server fail.
@@ -68,7 +69,7 @@ class SessionTest : public testing::Test {
   agent::Agent agent_{settings(),  agent::StateDirectory::open(folder_.path()).value(),
                       {},          delivery_queue_,
                       agent_stop_, [](std::string_view) {}};
-  ToolContext context_{agent_, delivery_queue_, last_message_};
+  ToolContext context_{agent_, delivery_queue_, last_message_, {}};
   int pipe_[2] = {-1, -1};
   Output output_{writing_end(), stop_};
   SessionOptions options_;
@@ -118,8 +119,34 @@ TEST_F(SessionTest, ABatchIsOneLine) {
 }
 
 TEST_F(SessionTest, ABatchIsRefusedInAVersionWithoutBatches) {
-  initialized().take(R"([{"jsonrpc":"2.0","id":2,"method":"ping"}])");
-  EXPECT_THAT(next(), HasSubstr("-32600"));
+  auto& one = initialized();
+  one.take(
+      R"([{"jsonrpc":"2.0","id":2,"method":"ping"},{"jsonrpc":"2.0","method":"n"},{"jsonrpc":"2.0","id":"b","method":"x"}])");
+  EXPECT_THAT(next(), AllOf(HasSubstr("-32600"), HasSubstr(R"("id":2,)")));
+  EXPECT_THAT(next(), AllOf(HasSubstr("-32600"), HasSubstr(R"("id":"b",)")));
+  one.take("[7]");
+  EXPECT_THAT(next(), AllOf(HasSubstr("-32600"), HasSubstr(R"("id":null,)")));
+}
+
+TEST_F(SessionTest, EveryCallThatCannotBeReadEndsWithAnError) {
+  options_.longest_line = 500;
+  int input[2];
+  ASSERT_EQ(pipe(input), 0);
+  auto& one = initialized("2025-03-26");
+  // As the official client writes it: the id is last.
+  const auto call = [](const std::string& id, const std::string& text) {
+    return R"({"method":"tools/call","params":{"name":"send_message_to_user","arguments":{"message":")" + text +
+           R"("}},"jsonrpc":"2.0","id":)" + id + "}";
+  };
+  const auto text = call("1", R"(\u0000)") + "\n" + call("2", std::string(1'000, 'x')) + "\n" + "[" +
+                    call("3", R"(\ud800)") + "," + call("4", "y") + "]\n";
+  ASSERT_EQ(write(input[1], text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  close(input[1]);
+  one.run(input[0]);
+  close(input[0]);
+  EXPECT_THAT(next(), AllOf(HasSubstr(R"("id":1,)"), HasSubstr("NUL")));
+  EXPECT_THAT(next(), AllOf(HasSubstr(R"("id":2,)"), HasSubstr("at most 500 bytes")));
+  EXPECT_THAT(next(), AllOf(HasSubstr(R"("id":3,)"), HasSubstr(R"("id":4,)"), HasSubstr("not valid JSON")));
 }
 
 TEST_F(SessionTest, TheEndOfTheInputEndsEveryWait) {

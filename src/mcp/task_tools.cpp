@@ -38,10 +38,11 @@ struct Given {
   std::vector<Json> files;
 };
 
-client::Outcome<Given> give(agent::ApiClient& api, Call& call, const Arguments& arguments, std::string id) {
+client::Outcome<Given> give(ToolContext& context, agent::ApiClient& api, Call& call, const Arguments& arguments,
+                            std::string id) {
   const auto target = find_peer(api, arguments.text("target"));
   if (target.has_error()) return target.error();
-  auto files = send_files(api, call, arguments.paths("attachments"));
+  auto files = send_files(context, api, call, arguments.paths("attachments"));
   if (files.has_error()) return files.error();
   agent::NewTask task;
   task.id = std::move(id);
@@ -136,7 +137,7 @@ ToolResult answer_with(ToolContext& context, const agent::ReceivedRow& row, cons
 
 ToolResult delegate_task_async(ToolContext& context, Call& call, const Arguments& arguments) {
   ToolContext::ClientLease api(context, call);
-  const auto given = give(*api, call, arguments, fresh_key());
+  const auto given = give(context, *api, call, arguments, fresh_key());
   if (given.has_error()) return failure(given.error());
   const TaskView task{given->id, given->target, "delegated"};
   return answer_with(task, fmt::format("Task {} was given to {}. Its result will come as a message of type result; "
@@ -153,7 +154,7 @@ ToolResult delegate_task(ToolContext& context, Call& call, const Arguments& argu
   std::optional<Given> given;
   {
     ToolContext::ClientLease api(context, call);
-    const auto opened = give(*api, call, arguments, id);
+    const auto opened = give(context, *api, call, arguments, id);
     if (opened.has_error()) return failure(opened.error());
     given = *opened;
   }
@@ -199,7 +200,7 @@ ToolResult complete_task(ToolContext& context, Call& call, const Arguments& argu
   const auto result = arguments.text("result"), error = arguments.text("error");
   if (result.empty() == error.empty()) return failure("Give either result (it is done) or error (it cannot be done).");
   ToolContext::ClientLease api(context, call);
-  const auto files = send_files(*api, call, arguments.paths("attachments"));
+  const auto files = send_files(context, *api, call, arguments.paths("attachments"));
   if (files.has_error()) return failure(files.error());
   const auto id = arguments.text("delegation_id");
   using Ended = agent::ApiClient::Ended;

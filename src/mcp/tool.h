@@ -12,7 +12,7 @@
 #include "base/json.h"
 #include "base/json_writer.h"
 #include "mcp/call.h"
-#include "mcp/version.h"
+#include "mcp/message.h"
 
 namespace restante::mcp {
 

@@ -1,5 +1,5 @@
-// ToolContext: what the tools work with: the agent that runs in this process, the queue where its deliveries wait, and
-// clients of the server, which stay connected from one call to the next. Thread-safe.
+// ToolContext: what the tools work with: the agent that runs in this process, the queue where its deliveries wait,
+// which files may be sent, and clients of the server, which stay connected from one call to the next. Thread-safe.
 #pragma once
 #include <memory>
 #include <string>
@@ -7,6 +7,7 @@
 
 #include "agent/agent.h"
 #include "base/mutex.h"
+#include "mcp/attachments.h"
 #include "mcp/call.h"
 #include "mcp/delivery_queue.h"
 #include "mcp/tool.h"
@@ -32,11 +33,16 @@ class LastMessage {
 
 class ToolContext {
  public:
-  ToolContext(agent::Agent& agent, DeliveryQueue& delivery_queue, const LastMessage& last_message)
-      : agent_(agent), delivery_queue_(delivery_queue), last_message_(last_message) {}
+  ToolContext(agent::Agent& agent, DeliveryQueue& delivery_queue, const LastMessage& last_message,
+              AttachmentRules attachments)
+      : agent_(agent),
+        delivery_queue_(delivery_queue),
+        last_message_(last_message),
+        attachments_(std::move(attachments)) {}
 
   agent::Agent& agent() { return agent_; }
   DeliveryQueue& delivery_queue() { return delivery_queue_; }
+  const AttachmentRules& attachments() const { return attachments_; }
 
   // Why the server cannot be called now, as a sentence that contains what to do; empty: it can be. Waits a while for an
   // agent that has just been started.
@@ -62,6 +68,7 @@ class ToolContext {
   agent::Agent& agent_;
   DeliveryQueue& delivery_queue_;
   const LastMessage& last_message_;
+  const AttachmentRules attachments_;
   Mutex mutex_;
   std::vector<std::unique_ptr<agent::ApiClient>> idle_ RESTANTE_GUARDED_BY(mutex_);
 };

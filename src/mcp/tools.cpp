@@ -1,7 +1,5 @@
 #include "mcp/tools.h"
 
-#include "mcp/schemas.h"
-
 namespace restante::mcp {
 namespace {
 
@@ -20,8 +18,8 @@ constexpr Param kAttachments{
     Type::paths,
     Need::optional,
     "attachments",
-    "Paths of files on this machine to send along; relative ones are relative to the directory this server was "
-    "started in. Give paths, never the content of a file.",
+    "Paths of files on this machine to send along, in the folders that get_workspace_info shows as send_folders; "
+    "relative ones are relative to the directory this server was started in. Give paths, never the content of a file.",
     0,
     0,
     0};
