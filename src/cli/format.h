@@ -31,6 +31,7 @@ std::string workspace_of(const Json& row);
 std::string format_uploads(const Json& answer, Time now, Colours colours);
 std::string format_upload_stats(const Json& answer, Colours colours);
 std::string format_sweep(const Json& answer);
+std::string format_accepted_clock(const Json& answer);
 
 std::string format_migrations(const std::vector<MigrationStatus>& all, Time now, Colours colours);
 std::string migrations_json(const std::vector<MigrationStatus>& all);

@@ -2,7 +2,7 @@
 // implemented in the file of its noun under cli/.
 #include <string_view>
 
-#include "agent/demo.h"
+#include "agent/delivery.h"
 #include "cli/command_line/command_line.h"
 
 int main(int argc, char** argv) {

@@ -47,7 +47,8 @@ Runs<ConnectOptions> connect;
 // stdin ends or a signal comes.
 struct McpOptions {
   AgentOptions agent;
-  int file_wait = 20;  // --file-wait, seconds
+  std::vector<std::string> allow;  // --allow: folders, beside --dir, from which files may be sent
+  int file_wait = 20;              // --file-wait, seconds
 };
 Runs<McpOptions> mcp;
 
@@ -127,6 +128,9 @@ Runs<UploadsOptions> uploads;
 // `restante sweep`: deletes what is due now, instead of at the next run of the sweep.
 Runs<RemoteOptions> sweep;
 
+// `restante clock accept`: says that the server's clock is right although it was in doubt.
+Runs<RemoteOptions> accept_clock;
+
 // `restante delegate`: gives a task, with files, to another agent and, with --wait, waits for its result. Returns with
 // `wait` 0 only when the task was completed.
 struct DelegateOptions {
@@ -188,6 +192,13 @@ struct AdoptOptions {
   bool new_id = false;    // instead: the database is a copy, and becomes a separate installation
 };
 Runs<AdoptOptions> blobs_adopt;
+
+// `restante restored`: an older copy of the database was restored; from now on rows get numbers that were never given.
+// Works on the database directly. On SQLite it refuses while a server runs.
+struct RestoredOptions {
+  ConfigSources sources;  // the data directory is found as by serve
+};
+Runs<RestoredOptions> restored;
 
 // `restante migrate up|down|status`: the schema of the database. Works on the database directly. On SQLite up and down
 // refuse while a server has it open; on PostgreSQL they use the same lock as servers that migrate. status only reads.

@@ -17,6 +17,15 @@ agent::Stop* stop_on_signal = nullptr;
 
 void on_signal(int) { stop_on_signal->request(); }
 
+// Where state directories are unless --state names another place; empty: there is no such place.
+std::string folder_of_states() {
+  if (const char* directory = std::getenv("XDG_STATE_HOME"); directory && *directory == '/')
+    return std::string(directory) + "/restante";
+  if (const char* directory = std::getenv("HOME"); directory && *directory == '/')
+    return std::string(directory) + "/.local/state/restante";
+  return {};
+}
+
 }  // namespace
 
 agent::Stop& stop_on_signals() {
@@ -37,11 +46,17 @@ agent::Stop& stop_on_signals() {
 
 std::string state_folder(const AgentOptions& options) {
   if (!options.state.empty()) return options.state;
-  if (const char* directory = std::getenv("XDG_STATE_HOME"); directory && *directory == '/')
-    return std::string(directory) + "/restante/connect";
-  if (const char* directory = std::getenv("HOME"); directory && *directory == '/')
-    return std::string(directory) + "/.local/state/restante/connect";
-  return ".restante";
+  const auto all = folder_of_states();
+  return all.empty() ? ".restante" : all + "/connect";
+}
+
+std::vector<std::string> secret_paths(const AgentOptions& options) {
+  const auto state = state_folder(options);
+  // The token by itself, too: a hard link to it can be in any folder.
+  std::vector<std::string> secret{state, state + "/token"};
+  if (const auto all = folder_of_states(); !all.empty()) secret.push_back(all);
+  if (!options.token_file.empty()) secret.push_back(options.token_file);
+  return secret;
 }
 
 std::string landing_folder(const AgentOptions& options) {

@@ -2,6 +2,7 @@
 // environment and the state of earlier runs become the agent's settings.
 #pragma once
 #include <string>
+#include <vector>
 
 #include "agent/agent.h"
 #include "cli/options.h"
@@ -10,6 +11,10 @@ namespace restante::cli {
 
 // --state, or the default directory.
 std::string state_folder(const AgentOptions& options);
+
+// What is never sent to others: the state directory, with the token in it, those of other agents of this user, and the
+// file of --token-file.
+std::vector<std::string> secret_paths(const AgentOptions& options);
 
 // --dir, or /workspace where that can be written to, or the current directory.
 std::string landing_folder(const AgentOptions& options);

@@ -6,8 +6,7 @@
 #include "cli/terminal/failed.h"
 #include "cli/terminal/terminal.h"
 #include "server/places/places.h"
-#include "server/places/stores.h"
-#include "server/platform/version.h"
+#include "server/platform/embedded.h"
 #include "store/migration.h"
 
 namespace restante::cli {

@@ -35,8 +35,10 @@ struct CommandLine {
   TasksOptions tasks;
   TaskOptions task;
   RemoteOptions sweep;
+  RemoteOptions clock;
   BlobsOptions blobs;
   AdoptOptions adopt;
+  RestoredOptions restored;
   MigrateOptions migrate;
   MoveOptions move;
   ConfigOptions config;

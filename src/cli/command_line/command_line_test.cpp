@@ -134,6 +134,7 @@ TEST(CommandLine, TokenInviteAndMigrateTakeTheirArguments) {
   ASSERT_THAT(up.migrate.sources.flags, SizeIs(2));
   EXPECT_EQ(up.migrate.sources.flags[0].key, "data");
   EXPECT_TRUE(parse({"migrate", "status", "--json"}).migrate.json);
+  EXPECT_EQ(parse({"restored", "--config", "f"}).restored.sources.file, "f");
 }
 
 TEST(CommandLine, AFlagThatMayBeRepeatedTakesOneValueEachTime) {
@@ -151,6 +152,7 @@ TEST(CommandLine, AFlagThatMayBeRepeatedTakesOneValueEachTime) {
   const auto again = parse({"task", "retry", "--file", "a", "--file", "b", "x"}).task;
   EXPECT_EQ(again.id, "x");
   EXPECT_EQ(again.files, both);
+  EXPECT_EQ(parse({"mcp", "--allow", "a", "--allow", "b"}).mcp.allow, both);
   EXPECT_THAT(refusal({"send", "--file", "a", "hello", "there"}),
               AllOf(HasSubstr("does not take"), HasSubstr("there")));
   EXPECT_THAT(refusal({"blobs", "adopt", "--set", "s3.prefix=post/", "log.level=warn"}),
@@ -203,7 +205,8 @@ TEST(CommandLine, MoveTakesBothDatabasesAndTheMode) {
 
 TEST(CommandLine, AWrongCommandLineIsRefusedWithWhatToWrite) {
   EXPECT_THAT(refusal({}), HasSubstr("serve, dev, connect, mcp, status, doctor, send, workspace, token, invite, "
-                                     "uploads, delegate, tasks, task, sweep, blobs, migrate, move, config, "
+                                     "uploads, delegate, tasks, task, sweep, clock, blobs, restored, migrate, "
+                                     "move, config, "
                                      "completion"));
   EXPECT_THAT(refusal({"sevre"}), HasSubstr("did you mean restante serve?"));
   EXPECT_THAT(refusal({"xyzzy"}), HasSubstr("write one of serve"));

@@ -12,9 +12,8 @@
 #include "cli/command_line/command.h"
 #include "cli/terminal/failed.h"
 #include "cli/terminal/terminal.h"
-#include "server/config/nearest.h"
 #include "server/config/values.h"
-#include "server/platform/version.h"
+#include "server/platform/embedded.h"
 
 namespace restante::cli {
 namespace {

@@ -63,12 +63,14 @@ Environment:
        R"(A "restante connect" for clients of the Model Context Protocol, such as Claude Code or Cursor, which start it
 themselves. The model gets tools to wait for messages, look into the inbox, answer the person with files, and give tasks
 to other agents. Files land below --dir as with connect; the model gets name, size, sha256 and path, never the content.
+It can send files from --dir and the folders of --allow, and from nowhere else: a message may try to talk it into more.
 A message counts as handed over when the answer that contains it was written: a kill loses none. Logs go to stderr.
 The first time takes --url and --enrol, or run "restante connect" once before; it uses the same state directory, so only
 one of the two runs at a time for it.
 
 Examples:
   claude mcp add restante -- restante mcp --dir /path/to/project
+  claude mcp add restante -- restante mcp --dir /path/to/project --allow /path/to/reports
   claude mcp add restante -- restante mcp --url https://post.example.org --enrol TOKEN
   restante mcp --state ~/.local/state/restante/reviewer --token-file reviewer.token
 
@@ -80,7 +82,10 @@ Environment:
   RESTANTE_TOKEN  the workspace's token, when --token-file is not given; never a flag, because flags show in ps
 )",
        &to.mcp.agent, [](const CommandLine& asked) { return mcp(asked.mcp); },
-       enrolling_flags(to.mcp.agent, {file_wait_flag(to.mcp.file_wait)})},
+       enrolling_flags(to.mcp.agent, {{"--allow", "DIR",
+                                       "A folder, beside --dir, from which the model may send files. May be repeated.",
+                                       &to.mcp.allow},
+                                      file_wait_flag(to.mcp.file_wait)})},
       {"status",
        "Show how the agent on this machine is doing.",
        R"(Reads what the agent wrote to its state directory and asks no server. Exit code 0 means that it runs and its last poll

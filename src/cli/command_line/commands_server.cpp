@@ -127,6 +127,21 @@ Examples:
   restante sweep --json
 )",
        &to.sweep, [](const CommandLine& asked) { return sweep(asked.sweep); }},
+      {"clock", "The clock of a server: accept it after it was in doubt.",
+       R"(A server whose clock is far from the newest time in its database, or was set while it ran, deletes nothing by age until
+the clock has been consistent for ten minutes (clock.confirm). /ready, the log and the page's Health show that.
+
+Examples:
+  restante clock accept
+)"},
+      {"clock accept", "Say that the server's clock is right: what is due expires again at once.",
+       R"(First make sure that it is: compare `date -u` on the server's machine (and on that of its database) with another clock.
+With a wrong one, files that wait are deleted too early.
+
+Examples:
+  date -u; restante clock accept
+)",
+       &to.clock, [](const CommandLine& asked) { return accept_clock(asked.clock); }},
       {"blobs", "Where file content is stored: show, move to another place, check.",
        R"(File content is stored as files in the data directory (dir), in the database (inline) or as objects in a bucket (s3). It
 moves from one place to another while the server runs: migrate, wait until everything is there, finish.
@@ -236,6 +251,21 @@ Examples:
               &to.adopt.new_id}},
             join(data_flags(to.adopt.sources, "The server's TOML file, to take the settings from."),
                  {set_flag(to.adopt.sources, "Any setting: --set s3.prefix=post/. May be repeated.")}))},
+      {"restored",
+       "After a backup was restored: give new rows numbers that were never given.",
+       R"(A client that polls by number (since_seq), or that continues a stream, has read rows that an older copy of the
+database does not have. Without this command new rows get the same numbers again, and that client skips them. Run it
+once after every restore, before a server starts. Numbers only grow, and a cursor whose row is still there stays valid:
+it does no harm when it was not needed. Other cursors are answered 410, and the client reads its inbox again. restante
+connect does not need it: it polls by row.
+
+Examples:
+  restante restored --data /var/lib/restante
+  restante restored --config restante.toml
+)",
+       {},
+       [](const CommandLine& asked) { return restored(asked.restored); },
+       data_flags(to.restored.sources, kBothFrom)},
       {"migrate", "Bring the database's schema up or down, or show where it is.",
        R"(serve does this by itself at start. If the setting migrate is false, it refuses to start on an older schema instead,
 except on one that ends before the tables of uploads. Up and down refuse while a server works on the data.

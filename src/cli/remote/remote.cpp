@@ -14,7 +14,6 @@
 #include "base/uuid.h"
 #include "cli/terminal/failed.h"
 #include "cli/terminal/terminal.h"
-#include "server/config/nearest.h"
 #include "server/config/values.h"
 
 namespace restante::cli {

@@ -11,7 +11,7 @@
 #include "cli/options.h"
 #include "cli/terminal/failed.h"
 #include "cli/terminal/terminal.h"
-#include "server/platform/run.h"
+#include "server/platform/platform.h"
 
 namespace restante::cli {
 namespace {

@@ -16,8 +16,8 @@
 #include "cli/terminal/failed.h"
 #include "cli/terminal/progress.h"
 #include "cli/terminal/terminal.h"
-#include "store/postgres/schema/move_database.h"
-#include "store/sqlite/schema/move_database.h"
+#include "store/postgres/store.h"
+#include "store/sqlite/store.h"
 
 namespace restante::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include "cli/terminal/failed.h"
 #include "cli/terminal/terminal.h"
 #include "server/config/s3.h"
-#include "server/platform/run.h"
+#include "server/platform/platform.h"
 
 namespace restante::cli {
 

@@ -305,6 +305,10 @@ TEST(Sweep, ShowsWhatWasRemovedOrThatNothingWasDue) {
 }
 
 TEST(Sweep, ShowsThatTheClockMadeItWait) {
+  EXPECT_THAT(format_accepted_clock(json(R"({"now":"2026-11-15T12:00:00.000000Z","was":"it was set"})")),
+              HasSubstr("Accepted: it is 2026-11-15T12:00:00.000000Z"));
+  EXPECT_THAT(format_accepted_clock(json(R"({"now":"2026-11-15T12:00:00.000000Z","was":null})")),
+              HasSubstr("not in doubt"));
   EXPECT_EQ(format_sweep(json(R"({"acked":0,"expired":0,"orphans":0,"clock_jumped":true})")),
             "The clock was set: files are deleted by age again once it has been stable for a while.\n");
   EXPECT_THAT(format_sweep(json(R"({"acked":0,"expired":0,"orphans":3,"clock_jumped":true})")),

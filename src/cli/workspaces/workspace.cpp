@@ -8,7 +8,6 @@
 #include "cli/remote/remote.h"
 #include "cli/terminal/failed.h"
 #include "cli/terminal/terminal.h"
-#include "server/config/nearest.h"
 #include "server/config/values.h"
 
 namespace restante::cli {

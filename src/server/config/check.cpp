@@ -104,6 +104,35 @@ void check_inbox_retention(const Config& config) {
                                 from(config, "activity.retention"), print_duration(activity.retention)));
 }
 
+// A task that has ended must stay as long as a part of it may still be in progress, because the part names it.
+void check_task_retention(const Config& config) {
+  const auto& tasks = config.delegations;
+  const bool named = tasks.longest_deadline >= tasks.deadline;
+  const auto longest = named ? tasks.longest_deadline : tasks.deadline;
+  if (config.activity.retention >= longest) return;
+  throw ConfigError(fmt::format(
+      "{} is {}, below {} with {}: a task would be deleted while parts of it are in progress, so raise the "
+      "first or lower the second",
+      from(config, "activity.retention"), print_duration(config.activity.retention),
+      from(config, named ? "delegations.longest_deadline" : "delegations.deadline"), print_duration(longest)));
+}
+
+// A write that waits for a database that is stuck ends by itself after a few of its timeouts.
+void check_watchdog(const Config& config) {
+  const auto end = config.watchdog.end_after;
+  if (end.count() == 0) return;
+  const auto refuse = [&](std::string_view times, const std::string& key, std::chrono::milliseconds value) {
+    throw ConfigError(fmt::format(
+        "{} is {}, below {}{} with {}: the server would end itself without need, so raise the "
+        "first or lower the second",
+        from(config, "watchdog.end_after"), print_duration(end), times, from(config, key), print_duration(value)));
+  };
+  const auto stalled = config.watchdog.stalled_after;
+  if (end < stalled) refuse("", "watchdog.stalled_after", stalled);
+  const auto statement = config.postgres.statement_timeout;
+  if (is_shared(config) && end < 6 * statement) refuse("six times ", "postgres.statement_timeout", statement);
+}
+
 void check_registration(const Config& config) {
   if (!config.open_registration || loopback_only(config)) return;
   const auto open = std::ranges::find_if_not(config.net.listen, is_loopback, &net::Endpoint::host);
@@ -123,6 +152,8 @@ void check_config(const Config& config) {
   check_registration(config);
   check_uploads(config);
   check_inbox_retention(config);
+  check_task_retention(config);
+  check_watchdog(config);
   check_tls(config);
   check_metrics(config);
   check_s3(config);
@@ -131,6 +162,8 @@ void check_config(const Config& config) {
 bool loopback_only(const Config& config) {
   return std::ranges::all_of(config.net.listen, is_loopback, &net::Endpoint::host);
 }
+
+bool behind_proxy(const Config& config) { return !config.public_url.empty() || !config.trusted_proxies.empty(); }
 
 std::vector<std::string> warnings(const Config& config) {
   std::vector<std::string> found;
@@ -158,10 +191,11 @@ std::vector<std::string> warnings(const Config& config) {
   if (plain_url) {
     found.push_back(fmt::format("public_url {} is plain http: tokens travel readable; use https", config.public_url));
   }
-  if (config.open_registration && !config.public_url.empty() && !is_loopback(http::split_url(config.public_url).host)) {
+  const bool public_name = !config.public_url.empty() && !is_loopback(http::split_url(config.public_url).host);
+  if (config.open_registration && (public_name || !config.trusted_proxies.empty())) {
     found.emplace_back(
-        "open_registration is on and public_url is not loopback: if a proxy forwards to this server, "
-        "every client can create workspaces");
+        "open_registration is on and public_url is not loopback, or trusted_proxies is set: if a proxy forwards to "
+        "this server, every client can create workspaces");
   }
   add_s3_warnings(config, found);
   return found;

@@ -9,8 +9,8 @@
 
 #include "model/upload.h"
 #include "server/config/check.h"
-#include "server/config/nearest.h"
 #include "server/config/toml.h"
+#include "server/config/values.h"
 #include "server/settings/settings.h"
 
 namespace restante {
@@ -103,6 +103,14 @@ void copy_to_edge_options(Config& config) {
   }
 }
 
+// If only the times that it depends on were set, the server must start all the same.
+void derive_end_after(Config& config) {
+  auto& watchdog = config.watchdog;
+  if (config.origins.contains("watchdog.end_after")) return;
+  watchdog.end_after = std::max(watchdog.end_after, watchdog.stalled_after);
+  if (is_shared(config)) watchdog.end_after = std::max(watchdog.end_after, 6 * config.postgres.statement_timeout);
+}
+
 }  // namespace
 
 Config load_config(const ConfigSources& sources) {
@@ -111,6 +119,7 @@ Config load_config(const ConfigSources& sources) {
   apply_environment(config, sources.environment);
   apply_flags(config, sources.flags);
   copy_to_edge_options(config);
+  derive_end_after(config);
   check_config(config);
   return config;
 }

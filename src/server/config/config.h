@@ -47,7 +47,8 @@ struct Config {
   };
 
   struct Storage {
-    std::uint64_t reserve = 512ull << 20;  // uploads stop below it; 0 = a full disk stops acks and messages, too
+    std::uint64_t reserve =
+        512ull << 20;  // uploads stop below it, messages below half; 0 = a full disk stops acks, too
   };
 
   struct Postgres {
@@ -77,7 +78,7 @@ struct Config {
   };
 
   struct InboxRetention {
-    std::chrono::seconds retention{90 * 86'400};  // inbox rows are deleted after it; short = the history is short
+    std::chrono::seconds retention{90 * 86'400};  // not below the longest deadline; short = the history is short
     std::chrono::seconds ceiling{365 * 86'400};   // also rows that no agent has acked; not below retention
   };
 
@@ -86,10 +87,15 @@ struct Config {
     std::chrono::seconds longest_deadline{30 * 86'400};  // that a caller may name; long = old tasks fill the limits
     std::chrono::milliseconds stuck_after{600'000};      // without a heartbeat; short = agents that think for long fail
     std::chrono::milliseconds sweep_every{300'000};      // long = deadlines are noticed late
-    unsigned max_depth = 16;          // how deep tasks are nested; 0 = agents may call each other in a loop
+    unsigned max_depth = 16;          // how deep tasks are nested; 0 = 1 000, the most that is possible
     unsigned max_per_caller = 1'000;  // in progress at once; 0 = one runaway agent fills all inboxes
     unsigned max_per_pair = 100;      // from one caller to one receiving agent; 0 = no limit
     unsigned max_per_callee = 1'000;  // 0 = one agent may get more tasks than it can do
+  };
+
+  struct Watchdog {
+    std::chrono::milliseconds stalled_after{60'000};  // on one group of writes; short = a slow disk is an alarm
+    std::chrono::milliseconds end_after{300'000};     // 0 = a server that hangs stays as it is
   };
 
   struct Push {
@@ -119,9 +125,12 @@ struct Config {
   S3 s3;
   InboxRetention activity;
   Delegations delegations;
+  // How long a clock that was set, or that a start doubts, must be consistent before anything expires again.
+  std::chrono::milliseconds clock_confirm{600'000};
   std::chrono::seconds silence{60};  // for an agent that used to poll; short = busy agents are reported as silent
   unsigned invalid_tokens_per_minute = 60;  // of one address; low = clients behind one proxy lock each other out
   Push push;
+  Watchdog watchdog;
 
   std::map<std::string, std::string> origins;  // key → "restante.toml:3", "RESTANTE_DATA", "--data"; absent = default
 };
@@ -170,5 +179,8 @@ std::filesystem::path database_file(const Config& config);
 
 // True when every listening address is reachable from this machine only.
 bool loopback_only(const Config& config);
+
+// True when public_url or trusted_proxies say that a proxy passes requests of other machines on to this server.
+bool behind_proxy(const Config& config);
 
 }  // namespace restante

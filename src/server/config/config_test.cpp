@@ -230,6 +230,34 @@ TEST(Config, RetentionAboveTheTtlIsRefusedAndNegativeIsZero) {
   EXPECT_THAT(refused_flag("uploads.ack_retention", "1500ms"), HasSubstr("whole seconds"));
 }
 
+TEST(Config, InboxRowsAreNotKeptForLessThanTheLongestDeadlineOfATask) {
+  EXPECT_THAT(refused_flag("activity.retention", "29d"),
+              AllOf(HasSubstr("activity.retention in --set"), HasSubstr("delegations.longest_deadline (the default)")));
+  EXPECT_THAT(refused_flag("delegations.longest_deadline", "2161h"), HasSubstr("activity.retention (the default)"));
+  EXPECT_THAT(refused_flag("delegations.deadline", "2161h"),
+              AllOf(HasSubstr("activity.retention (the default)"), HasSubstr("delegations.deadline in --set")));
+  EXPECT_EQ(refused_flag("activity.retention", "30d"), "");
+}
+
+TEST(Config, TheWatchdogEndsNoServerThatOnlyWaitsForItsDatabase) {
+  EXPECT_THAT(refused_flag("watchdog.end_after", "59s"), HasSubstr("watchdog.stalled_after (the default)"));
+  EXPECT_EQ(refused_flag("watchdog.end_after", "60s"), "");
+  EXPECT_EQ(refused_flag("watchdog.end_after", "0s"), "");
+  EXPECT_EQ(refused_flag("postgres.statement_timeout", "51s"), "") << "SQLite has no such timeout";
+  const auto shared = [](std::vector<ConfigFlag> flags) {
+    return load_config(
+        {.file = {}, .environment = {{"RESTANTE_DATABASE", "postgres://localhost/r"}}, .flags = std::move(flags)});
+  };
+  const ConfigFlag slow{"postgres.statement_timeout", "51s", "--set"};
+  EXPECT_THAT(refusal([&] { shared({slow, {"watchdog.end_after", "5m", "--set"}}); }),
+              AllOf(HasSubstr("watchdog.end_after"), HasSubstr("six times postgres.statement_timeout")));
+  EXPECT_EQ(shared({slow}).watchdog.end_after, std::chrono::seconds(306)) << "one that is not set follows";
+  EXPECT_EQ(shared({}).watchdog.end_after, std::chrono::minutes(5));
+  EXPECT_EQ(load_config({.file = {}, .environment = {}, .flags = {{"watchdog.stalled_after", "9m", "--set"}}})
+                .watchdog.end_after,
+            std::chrono::minutes(9));
+}
+
 TEST(Config, QuotasAndTheReserveMayBeSwitchedOffAndAckedContentIsAChoice) {
   const Config usual = load_config({});
   EXPECT_EQ(usual.uploads.quota_bytes, 4ull << 30);
@@ -342,6 +370,19 @@ TEST(Config, APublicBindWarnsUntilTlsOrAProxyAndAPublicUrlAreSet) {
   EXPECT_THAT(warnings(config), IsEmpty());
   config.trusted_proxies = {"0.0.0.0/0"};
   EXPECT_THAT(warnings(config), ElementsAre(HasSubstr("forge")));
+}
+
+TEST(Config, APublicUrlOrATrustedProxyMeansThatRequestsComeFromOtherMachines) {
+  EXPECT_FALSE(behind_proxy(Config()));
+  EXPECT_TRUE(behind_proxy(from_flag("public_url", "https://post.example.org")));
+  EXPECT_TRUE(behind_proxy(from_flag("trusted_proxies", "127.0.0.1")));
+}
+
+TEST(Config, OpenRegistrationWarnsWhereAProxyIsTrusted) {
+  Config config = from_flag("open_registration", "true");
+  EXPECT_THAT(warnings(config), IsEmpty());
+  config.trusted_proxies = {"127.0.0.1"};
+  EXPECT_THAT(warnings(config), ElementsAre(HasSubstr("create workspaces")));
 }
 
 TEST(Config, APlainPublicUrlAndOpenRegistrationBehindOneWarn) {

@@ -1,4 +1,4 @@
-#include "server/config/nearest.h"
+#include "server/config/values.h"
 
 #include <algorithm>
 

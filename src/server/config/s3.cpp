@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "client/authorities.h"
+#include "client/trust.h"
 #include "client/url.h"
 #include "server/config/check.h"
 #include "server/config/values.h"

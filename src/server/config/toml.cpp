@@ -9,7 +9,7 @@
 #include <fstream>
 
 #include "server/config/config.h"
-#include "server/config/nearest.h"
+#include "server/config/values.h"
 #include "server/settings/settings.h"
 
 namespace restante {

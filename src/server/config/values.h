@@ -53,4 +53,8 @@ std::string toml_list(const std::vector<std::string>& items);
 // For messages: in double quotes, one line, without control bytes, shortened when very long.
 std::string in_quotes(std::string_view text);
 
+// "Did you mean" for keys, variables, commands and flags: the candidate a person most likely meant, or empty when none
+// is close. A dotted candidate also matches by its last word, so that `header` finds `timeouts.header`.
+std::string nearest(std::string_view word, const std::vector<std::string>& candidates);  // nearest.cpp
+
 }  // namespace restante

@@ -33,8 +33,8 @@ fs::path place_of(const fs::path& data, const std::string& key) { return data / 
 // Passes each piece to `take`, and returns the digest of the whole file. Nothing when there is no such file.
 template <class Take>
 std::optional<Digest> read_pieces(const fs::path& path, Take take) {
-  const Fd in(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!in && errno == ENOENT) return std::nullopt;
+  const Fd in(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (in ? !is_regular_file(in.get()) : errno == ENOENT) return std::nullopt;
   if (!in) refuse(path, "read");
   Sha256 digest;
   std::string piece(kPiece, '\0');

@@ -1,21 +1,29 @@
-// The opened places of the configuration: files under data, the database, a bucket. The only file that names a backend
-// for blobs, except for the commands that use one directly. A place that the settings do not choose for new blobs is
-// opened, too, if it may contain some: it stays readable, and a blob move may go there. Belongs to its maker; cancel()
-// may be called from any thread.
+// The store and the places that the configuration names, opened: the database, and for blobs files under data, the
+// database or a bucket. The only file that names a backend, except for the commands that use one directly. A place that
+// the settings do not choose for new blobs is opened, too, if it may contain some: it stays readable, and a blob move
+// may go there. Belongs to its maker; cancel() may be called from any thread.
 #pragma once
 #include <filesystem>
 #include <memory>
 #include <string>
 
+#include "base/disciplined_clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "base/shutdown_deadline.h"
 #include "server/config/config.h"
+#include "store/announcements.h"
 #include "store/owner.h"
 #include "store/places.h"
 #include "store/s3/blobs.h"
 #include "store/store.h"
 
 namespace restante {
+
+// A shared store sets the clock from the database, and passes on the announcements of other servers; it waits for the
+// database no longer than `shutdown_deadline` allows. Throws OpenRefused.
+std::unique_ptr<Store> open_store(const Config& config, DisciplinedClock& clock, Metrics& metrics,
+                                  Announcements& announcements, const ShutdownDeadline& shutdown_deadline);
 
 class OpenPlaces {
  public:

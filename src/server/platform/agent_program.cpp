@@ -1,4 +1,4 @@
-#include "server/platform/agent_program.h"
+#include "server/platform/embedded.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -7,6 +7,7 @@
 #include <memory>
 #include <system_error>
 
+#include "api/download.h"
 #include "base/fd.h"
 
 namespace restante {

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -16,13 +17,12 @@
 #include "model/errors.h"
 #include "net/edge.h"
 #include "net/lookup.h"
-#include "server/places/disk_space.h"
 #include "server/places/places.h"
-#include "server/places/stores.h"
-#include "server/platform/agent_program.h"
+#include "server/platform/embedded.h"
 #include "server/platform/facts.h"
-#include "server/platform/page_files.h"
-#include "server/platform/version.h"
+#include "server/platform/file_times.h"
+#include "server/platform/rules.h"
+#include "server/platform/watchdog.h"
 #include "server/secrets/admin_token.h"
 #include "server/secrets/secret_file.h"
 #include "store/migration.h"
@@ -33,9 +33,8 @@ namespace {
 
 constexpr auto kResolveTimeout = std::chrono::seconds(5);    // a registration waits for it on a pool thread
 constexpr auto kAdminTokenPeriod = std::chrono::seconds(1);  // how often requests of a replaced token are ended
-constexpr auto kPresencePeriod = std::chrono::seconds(15);
+constexpr auto kClockPeriod = std::chrono::seconds(1);       // of looking whether the clock was set
 constexpr std::chrono::milliseconds kSweepPeriod = std::chrono::seconds(1);  // of checking whether a sweep is due
-constexpr std::chrono::milliseconds kCheckPeriod = std::chrono::seconds(1);  // of checking files that may be damaged
 constexpr auto kOwnerPeriod = std::chrono::seconds(10);      // of checking whether the written places are still ours
 constexpr std::chrono::milliseconds kMovePeriod{200};        // between steps of a blob move, so that other jobs can run
 constexpr auto kRetentionPeriod = std::chrono::seconds(10);  // of its bounded steps; a pass begins every hour
@@ -57,95 +56,10 @@ Digest metrics_token(const Config& config) {
   return sha256(secret);
 }
 
-// Also without the periodic check: files that agents report are always checked.
-std::chrono::milliseconds check_period(const Config& config) {
-  const auto every = config.uploads.check_every;
-  return every.count() == 0 ? kCheckPeriod : std::clamp(every, std::chrono::milliseconds(10), kCheckPeriod);
-}
-
-// How many bytes are free after so many more, on the disks of files in a directory or on those of the rows.
-auto free_space(const Config& config) {
-  const auto disks = std::make_shared<DiskSpace>(written_directories(config, {Place::dir, {}}));
-  const auto disks_of_rows = std::make_shared<DiskSpace>(written_directories(config, {Place::inlined, {}}));
-  return [disks, disks_of_rows](Place place, std::uint64_t bytes) {
-    return (place == Place::dir ? disks : disks_of_rows)->free_after(bytes);
-  };
-}
-
-desk::UploadRules upload_rules(const Config& config, const Places& places) {
-  desk::UploadRules rules;
-  rules.per_file_bytes = config.uploads.per_file_bytes;
-  rules.per_request_bytes = config.uploads.per_request_bytes;
-  rules.max_files = config.uploads.max_files;
-  rules.ttl = config.uploads.ttl;
-  rules.quota = {static_cast<std::int64_t>(config.uploads.quota_bytes),
-                 static_cast<std::int64_t>(config.uploads.quota_files)};
-  const bool again = config.uploads.acked_content == Config::AckedContent::everyone;
-  rules.acked_content = again ? desk::AckedContent::everyone : desk::AckedContent::people;
-  rules.staging = config.uploads.staging;
-  rules.reserve = config.storage.reserve;
-  rules.integrity = {config.uploads.check_every, config.uploads.check_rate, check_period(config)};
-  // A blob move may begin and end while the server runs.
-  rules.free_after = [room = free_space(config), &places](std::uint64_t bytes) {
-    return room(writes_to(places.plan(), Place::dir) ? Place::dir : Place::inlined, bytes);
-  };
-  return rules;
-}
-
-desk::SweepRules sweep_rules(const Config& config) {
-  desk::SweepRules rules;
-  rules.ack_retention = config.uploads.ack_retention;
-  rules.every = config.uploads.sweep_every;
-  rules.orphan_grace = 2 * config.net.timeouts.request;
-  rules.longest_request = config.net.timeouts.request;
-  return rules;
-}
-
-desk::BlobMoveRules blob_move_rules(const Config& config) {
-  desk::BlobMoveRules rules;
-  rules.setting = plan_of(config).write;
-  rules.alone = !is_shared(config);
-  rules.late_writes_for = sweep_rules(config).orphan_grace;
-  rules.has_room = [room = free_space(config), reserve = config.storage.reserve](Place to, std::int64_t bytes) {
-    if (to == Place::s3) return true;  // a move away from a full disk must be possible
-    return room(to, static_cast<std::uint64_t>(bytes)) >= reserve;
-  };
-  return rules;
-}
-
-desk::BlobCheckRules blob_check_rules(const Config& config) {
-  desk::BlobCheckRules rules;
-  rules.grace = sweep_rules(config).orphan_grace;
-  rules.has_room = blob_move_rules(config).has_room;
-  rules.alone = !is_shared(config);
-  return rules;
-}
-
-desk::DelegationRules delegation_rules(const Config& config) {
-  const auto& given = config.delegations;
-  return {given.deadline,
-          given.longest_deadline,
-          {given.max_depth, given.max_per_caller, given.max_per_pair, given.max_per_callee}};
-}
-
-desk::StuckSweepRules stuck_rules(const Config& config) {
-  desk::StuckSweepRules rules;
-  rules.stuck_after = config.delegations.stuck_after;
-  rules.every = config.delegations.sweep_every;
-  rules.undelivered_after = 2 * config.push.timeout + std::chrono::minutes(1);
-  rules.alone = !is_shared(config);
-  return rules;
-}
-
-http::AddressRules address_rules(const Config& config) {
-  http::AddressRules rules;
-  for (const std::string& text : config.push.allow_networks) {
-    rules.allow_networks.push_back(http::Network::parse(text).value());
-  }
-  for (const std::string& text : config.push.allow_ports) {
-    rules.allow_ports.push_back(static_cast<std::uint16_t>(parse_unsigned(text).value()));
-  }
-  return rules;
+// Nothing is destroyed: that would wait for the writer that does not return. 75, as commands use it: try again.
+[[noreturn]] void end_process(Log& log) {
+  log.flush(std::chrono::seconds(2));
+  std::_Exit(75);
 }
 
 std::vector<std::string> resolve(const std::string& host) {
@@ -163,7 +77,11 @@ class Platform::Parts {
         log(STDERR_FILENO, config.log.level, clock),
         metrics({std::string(version()), std::string(commit()), compiler()}),
         data(data_directory(config)),
+        newest_file(is_shared(config) ? std::nullopt : newest_file_time(database_file(config))),
         store(open_store(config, clock, metrics, announcements, shutdown_deadline)),
+        clock_check(*store, clock, log, metrics, clock_rules(config)),
+        watchdog([this] { return store->writers(); }, log, metrics,
+                 {config.watchdog.stalled_after, config.watchdog.end_after}, [this] { end_process(log); }),
         blobs(config, *store, clock, log, metrics),
         owner(*store, blobs.by_place(), clock, log, metrics, owner_rules(config)),
         places(blobs.by_place(), plan_of(config), log, metrics, &owner),
@@ -172,21 +90,26 @@ class Platform::Parts {
         callbacks(clock, {}),
         edge(config.net, clock, log, metrics),
         event_bus(edge.bell(), &announcements),
-        other_servers(announcements, event_bus, edge.bell(), log),
         principals(*store, edge.bell(), clock, sha256(admin)),
         invalid_token_limiter(clock, config.invalid_tokens_per_minute),
         series(metrics, clock, {config.metrics.sample_every}),
-        presence(*store, event_bus, clock, log, metrics, config.silence),
+        presence(*store, event_bus, clock, log, metrics, presence_rules(config)),
         workspaces(*store, presence, event_bus, clock, log),
         tokens(*store, edge.bell(), clock, log),
         access(*store, config.access_roots == "isolated" ? desk::Roots::isolated : desk::Roots::talk),
         inbox(*store, presence, event_bus, clock),
         chat_history(*store),
+        other_servers(announcements, event_bus, edge.bell(), log,
+                      [this] {
+                        inbox.forget_gaps();
+                        chat_history.forget_gaps();
+                      }),
         events(*store, event_bus, principals),
         messages(*store, event_bus, clock, log),
         idempotency_locks(*store, clock),
         uploads(*store, places, event_bus, clock, log, metrics, upload_rules(config, places)),
         outgoing(*store, uploads, messages, clock),
+        room(room_rules(config)),
         sweep(*store, places, uploads.events(), clock, log, metrics, sweep_rules(config)),
         blob_moves(*store, places, uploads.integrity(), clock, log, metrics, blob_move_rules(config)),
         blob_check(*store, places, uploads.integrity(), clock, log, metrics, blob_check_rules(config)),
@@ -224,13 +147,18 @@ class Platform::Parts {
                 config.public_url,
                 config.allowed_hosts,
                 config.open_registration,
-                loopback_only(config),
+                loopback_only(config) && !behind_proxy(config),
                 metrics_token(config)} {
     log.info("starting",
              {{"version", version()}, {"commit", commit()}, {"compiler", compiler()}, {"data", data.string()}});
     log.info("configuration", {{"toml", print_config(config)}});
     for (const std::string& sentence : warnings(config)) log.warn("configuration_warning", {{"sentence", sentence}});
+    ObserverFailures::report_to([this](const char* reason) {
+      log.error("observer_failed", {{"reason", reason}});
+      metrics.observer_failures.Increment();
+    });
     check_places();
+    check_clock();
     context.rotate_admin_token = [this, given = !config.admin_token.empty()]() -> Result<std::string> {
       if (given) return errors::admin_token_given;
       const MutexLock lock(rotation);
@@ -245,14 +173,19 @@ class Platform::Parts {
     push.call = [this](http::Forward order) { edge.call(std::move(order)); };
     context.program = open_agent_program();
     context.series = &series;
+    context.room = &room;
     context.blob_check = &blob_check;
     context.blob_moves = &blob_moves;
+    context.clock_check = &clock_check;
     context.facts = [this, config] { return facts(config); };
     api::add_routes(router, context);
     edge.every(kPresencePeriod, "presence", [this] {
       write_signs_of_life();
       workspaces.set_unseen_agents_offline();
       presence.report_silences();
+    });
+    edge.every(kClockPeriod, "clock", [this] {
+      if (store->uploads_ready()) clock_check.tick();  // its table is newer than those of uploads
     });
     edge.every(kRetentionPeriod, "retention", [this] { retention.tick(); });
     edge.every(std::min(config.uploads.sweep_every, kSweepPeriod), "sweep", [this] { sweep.tick(); });
@@ -264,6 +197,7 @@ class Platform::Parts {
     edge.every(kOwnerPeriod, "owner", [this] { recheck_places(); });
     edge.every(kMovePeriod, "blob_moves", [this] { blob_moves.tick(); });
     edge.every(check_period(config), "integrity", [this] { uploads.integrity().tick(); });
+    watchdog.start();
     series.tick();
     edge.every(config.metrics.sample_every, "series", [this] { series.tick(); });
   }
@@ -280,8 +214,10 @@ class Platform::Parts {
     } catch (const std::exception& e) {
       log.warn("blob_check_not_left", {{"reason", e.what()}});  // it will be reported as interrupted
     }
+    watchdog.stop();
     // The writer is destroyed before the edge: a commit for which no client waits still rings the edge's bell.
     store.reset();
+    ObserverFailures::report_to({});
     log.info("stopped");
   }
 
@@ -322,6 +258,29 @@ class Platform::Parts {
     }
   }
 
+  // Before the first sweep. The loop tries again what fails here; until then nothing expires.
+  void check_clock() {
+    try {
+      if (store->uploads_ready()) clock_check.tick();
+    } catch (const Unavailable& e) {
+      log.warn("clock_not_compared", {{"reason", e.what()}});
+    }
+  }
+
+  desk::ClockCheckRules clock_rules(const Config& config) {
+    desk::ClockCheckRules rules;
+    rules.confirm = config.clock_confirm;
+    rules.newest_file = newest_file;
+    rules.differences = [this] {
+      ClockDifferences all;
+      const Time machine = SystemClock().now();
+      if (clock.is_set()) all.database = clock.now() - machine;
+      if (const auto files = file_system_time(data)) all.files = *files - machine;
+      return all;
+    };
+    return rules;
+  }
+
   void recheck_places() {
     const PlacePlan plan = places.plan();
     owner.recheck(plan.write);
@@ -356,25 +315,44 @@ class Platform::Parts {
                   state_of_blobs(config, plan, [this] { places.check(); }, blobs.trouble(plan))};
     all.settings = effective_settings(config);
     all.warnings = warnings(config);
+    try {
+      watchdog.require_moving();
+    } catch (const Unavailable& e) {
+      all.warnings.emplace_back(e.what());
+    }
     if (std::string sentence = blob_moves.disagreement(); !sentence.empty()) all.warnings.push_back(sentence);
     if (std::string sentence = owner.disagreement(); !sentence.empty()) all.warnings.push_back(sentence);
+    all.clock_doubt = clock_check.doubt();
     return all;
+  }
+
+  // A failure is logged when it begins and when its reason changes, not each time it is found.
+  std::function<void()> logged_check(const char* name, std::function<void()> check) {
+    return [this, name, check = std::move(check), last = std::string()]() mutable {
+      try {
+        check();
+        if (!std::exchange(last, {}).empty()) log.info("ready_again", {{"check", name}});
+      } catch (const std::exception& e) {
+        const std::string reason = *e.what() ? e.what() : "it failed without a reason";
+        if (std::exchange(last, reason) != reason) log.error("not_ready", {{"check", name}, {"reason", reason}});
+        throw;
+      }
+    };
   }
 
   std::vector<api::ReadinessCheck> readiness() {
     const auto logged = [this](const char* name, std::function<void()> check) {
-      return api::ReadinessCheck{name, [this, name, check = std::move(check)] {
-                                   try {
-                                     check();
-                                   } catch (const std::exception& e) {
-                                     log.error("not_ready", {{"check", name}, {"reason", e.what()}});
-                                     throw;
-                                   }
-                                 }};
+      return api::ReadinessCheck{name, logged_check(name, std::move(check))};
     };
     std::vector<api::ReadinessCheck> checks{logged("database", [this] { store->check(); }),
+                                            logged("writer", [this] { watchdog.require_moving(); }),
                                             logged("blobs", [this] { places.check(); })};
     if (uploads.rules().staging) checks.push_back(logged("uploads", [this] { store->require_uploads(); }));
+    // Not logged here: the check of the clock does that.
+    const auto require_trusted = [this] {
+      if (!clock.trusted()) throw Unavailable("the clock is in doubt");
+    };
+    checks.push_back({"clock", require_trusted, false});
     return checks;
   }
 
@@ -386,7 +364,10 @@ class Platform::Parts {
   Metrics metrics;
   Announcements announcements;
   std::filesystem::path data;
+  const std::optional<Time> newest_file;  // before the store is opened, which writes
   std::unique_ptr<Store> store;
+  desk::ClockCheck clock_check;
+  Watchdog watchdog;  // destroyed before the store that it asks
   OpenPlaces blobs;
   Owner owner;
   Places places;
@@ -396,7 +377,6 @@ class Platform::Parts {
   net::Edge edge;
   Mutex rotation;  // two at once must not leave one token in the file and the other in memory
   desk::EventBus event_bus;
-  desk::OtherServers other_servers;
   desk::Principals principals;
   desk::InvalidTokenLimiter invalid_token_limiter;
   desk::Series series;
@@ -406,11 +386,13 @@ class Platform::Parts {
   desk::Access access;
   desk::Inbox inbox;
   desk::ChatHistory chat_history;
+  desk::OtherServers other_servers;
   desk::Events events;
   desk::Messages messages;
   desk::IdempotencyLocks idempotency_locks;
   desk::Uploads uploads;
   desk::Outgoing outgoing;
+  desk::Room room;
   desk::Sweep sweep;
   desk::BlobMoves blob_moves;
   desk::BlobCheck blob_check;

@@ -1,6 +1,7 @@
-// Platform: the whole server in one object, and the only file that names a backend. Built in the order in which data
-// flows: config → stores → verbs → routes → listen; destroyed in reverse order.
+// Platform: the whole server in one object. Built in the order in which data flows: config → stores → verbs → routes →
+// listen; destroyed in reverse order. run() serves with it until a signal stops it.
 #pragma once
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -33,5 +34,12 @@ class Platform {
   class Parts;
   std::unique_ptr<Parts> parts_;
 };
+
+// Must be called before any thread is made: then run() alone receives signals.
+void block_signals();
+
+// Starts the server, calls `ready` once it accepts connections, returns when it has stopped. SIGTERM and SIGINT drain,
+// a second one ends at once, SIGHUP reloads certificates.
+void run(Platform& platform, const std::function<void()>& ready);  // run.cpp
 
 }  // namespace restante

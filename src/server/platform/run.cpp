@@ -1,4 +1,4 @@
-#include "server/platform/run.h"
+#include "server/platform/platform.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-#include "server/platform/version.h"
+#include "server/platform/embedded.h"
 
 #include <fmt/format.h>
 

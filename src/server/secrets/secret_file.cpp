@@ -72,7 +72,7 @@ bool create_secret_file(const std::filesystem::path& file, std::string_view byte
 
 std::string read_secret_file(const std::filesystem::path& file, std::string_view remedy) {
   // One descriptor for check and read, so that the file cannot be replaced in between.
-  const Fd in(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  const Fd in(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat info{};
   if (!in || ::fstat(in.get(), &info) != 0) throw failure(file, "read");
   if ((info.st_mode & 077) != 0) {

@@ -24,8 +24,8 @@ std::vector<Setting> agent_settings() {
                "silent. Short = agents that are busy with a task are reported as silent."),
 
       duration("activity.retention", RESTANTE_FIELD(activity.retention), 1s, 876'000h,
-               "How long inbox rows are kept, in whole seconds. Rows that an agent has not acked stay until "
-               "activity.ceiling."),
+               "How long inbox rows and ended tasks are kept, in whole seconds. Rows that an agent has not acked stay "
+               "until activity.ceiling. Not below the longest deadline of a task."),
       duration("activity.ceiling", RESTANTE_FIELD(activity.ceiling), 1s, 876'000h,
                "When messages are deleted that no agent has acked. Not below activity.retention."),
 
@@ -42,7 +42,7 @@ std::vector<Setting> agent_settings() {
       duration("delegations.sweep_every", RESTANTE_FIELD(delegations.sweep_every), 10ms, 24h,
                "How often deadlines and silent tasks are checked. Long = callers learn of them late."),
       number("delegations.max_depth", RESTANTE_FIELD(delegations.max_depth), 0, 1'000,
-             "How deep tasks may be nested, beyond it 422; 0 = no limit."),
+             "How deep tasks may be nested, beyond it 422; 0 = the most that is possible, 1000."),
       number("delegations.max_per_caller", RESTANTE_FIELD(delegations.max_per_caller), 0, 1'000'000,
              "Tasks of one calling agent that may be in progress, beyond it 429; 0 = no limit. Without one, a "
              "runaway agent fills all inboxes."),

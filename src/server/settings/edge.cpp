@@ -77,7 +77,8 @@ std::vector<Setting> edge_settings() {
           "a day."),
       text("metrics.token_file", RESTANTE_FIELD(metrics.token_file),
            "File with a token of at least 16 characters that may read /metrics; must not be readable by all users. On "
-           "loopback /metrics is open, on other addresses it needs this or the operator's token.",
+           "loopback without public_url and trusted_proxies /metrics is open, else it needs this or the operator's "
+           "token.",
            any_text),
 
       text("access.roots", RESTANTE_FIELD(access_roots),

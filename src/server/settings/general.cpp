@@ -167,6 +167,11 @@ std::vector<Setting> general_settings() {
            "uploads: then /ready names what is missing. See restante migrate."),
       admin_token_setting(),
       server_key_setting(),
+      duration(
+          "clock.confirm", RESTANTE_FIELD(clock_confirm), 1s, 24h,
+          "After the clock was set, or a start found it far from the newest time in the store, nothing expires until "
+          "it has been consistent for this long, or until restante clock accept. Short = a clock that is wrong for a "
+          "moment deletes files that wait."),
   };
 }
 

@@ -26,10 +26,19 @@ std::vector<Setting> store_settings() {
              "Sessions that read. With the lanes and three more they must fit, for all servers together, in the "
              "database's max_connections."),
       duration("postgres.connect_timeout", RESTANTE_FIELD(postgres.connect_timeout), 10ms, 1h,
-               "How long a new session may take. Long = requests wait for a database that cannot be reached."),
+               "How long a new session may take, and how long a write waits for a database that was just lost. Long = "
+               "requests wait for a database that cannot be reached; short = a failover fails them."),
       duration("postgres.statement_timeout", RESTANTE_FIELD(postgres.statement_timeout), 10ms, 1h,
                "How long the database may work on one statement. Long = requests wait for a stuck database; short = "
                "on a slow database every statement fails."),
+
+      duration("watchdog.stalled_after", RESTANTE_FIELD(watchdog.stalled_after), 10ms, 24h,
+               "When a writer that works on one group of writes for so long is reported: /ready fails, and the log has "
+               "writer_stalled. Short = a slow disk is an alarm."),
+      duration("watchdog.end_after", RESTANTE_FIELD(watchdog.end_after), 0ms, 24h,
+               "When such a server ends itself with exit code 75, so that its supervisor starts it again; 0 = never. "
+               "Not below watchdog.stalled_after, nor six times postgres.statement_timeout; raised to that if it is "
+               "not set."),
 
       text("s3.endpoint", RESTANTE_FIELD(s3.endpoint),
            "Where S3 answers: https://HOST or http://HOST:PORT, without the bucket. With plain http everyone on the "

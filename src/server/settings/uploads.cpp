@@ -67,8 +67,8 @@ std::vector<Setting> upload_settings() {
           "Takes files for poll workspaces. When false they get 422, as before staging existed; files that are already "
           "staged can still be fetched."),
       number("storage.reserve", RESTANTE_FIELD(storage.reserve), 0, 1ull << 50,
-             "Bytes of disk that uploads leave free, beyond it 507, so that messages and acks still have room. 0 = "
-             "uploads continue until the disk is full."),
+             "Bytes of disk that uploads leave free, beyond it 507; messages and tasks leave half of it free, so that "
+             "acks, removals and revocations have room. 0 = the disk may become full, and then these fail, too."),
   };
 }
 
