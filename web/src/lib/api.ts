@@ -20,11 +20,15 @@ interface Options {
   body?: unknown;
   headers?: Record<string, string>;
   signal?: AbortSignal;
+  // Instead of the session: the request is made with this token, and without the cookie.
+  token?: string;
 }
 
 export async function call<T>(path: string, options: Options = {}): Promise<T> {
   const headers: Record<string, string> = { Accept: 'application/json', ...options.headers };
-  const init: RequestInit = { method: options.method ?? 'GET', headers, credentials: 'same-origin', cache: 'no-store' };
+  if (options.token !== undefined) headers['Authorization'] = `Bearer ${options.token}`;
+  const credentials = options.token === undefined ? 'same-origin' : 'omit';
+  const init: RequestInit = { method: options.method ?? 'GET', headers, credentials, cache: 'no-store' };
   if (options.body !== undefined) {
     headers['Content-Type'] = 'application/json';
     init.body = JSON.stringify(options.body);
@@ -64,10 +68,12 @@ export const eventsPath = (workspace: string): string => `${workspacePath(worksp
 
 export const signIn = (token: string) => call<Session>('/session', { method: 'POST', body: { token } });
 export const currentSession = () => call<Session>('/session');
+// Whose token it is; signs nobody in.
+export const ownerOf = (token: string) => call<Session>('/session', { token });
 export const signOut = () => call<void>('/session', { method: 'DELETE' });
 
 export const listWorkspaces = () => call<Workspace[]>('/workspaces?include=waiting');
-export const findWorkspace = (id: string) => call<Workspace>(workspacePath(id));
+export const findWorkspace = (id: string, options: Options = {}) => call<Workspace>(workspacePath(id), options);
 export const createWorkspace = (name: string, key: string) =>
   call<CreatedWorkspace>('/workspaces', { method: 'POST', headers: { 'Idempotency-Key': key }, body: { name } });
 export const inviteAgent = (workspace: string) =>

@@ -136,7 +136,13 @@ export interface HealthReport {
   loops: LoopState[];
   settings: EffectiveSetting[];
   warnings: string[];
+  clock_doubt: string | null;
 }
+
+export interface Readiness {
+  checks: Record<string, 'ok' | 'failed' | 'doubted'>;
+}
+export const readReadiness = () => call<Readiness>('/ready');
 
 export const kMostUploads = 1000;
 export const listUploads = (state: string, workspace?: string) =>

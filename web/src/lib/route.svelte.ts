@@ -1,7 +1,7 @@
 // The current view, kept in the address's fragment so that the server has one path only:
 // `#/<view>` one of the views, with `/<rest>` if the view takes one, `#/` the first of them, `#/chat/<id>` one
-// conversation. `#token=…&workspace=…` is a link that signs in; it is removed from the address (and so from the history)
-// before anything else happens.
+// conversation. `#token=…&workspace=…` is a link that signs in, or asks whether to; it is removed from the address (and so
+// from the history) before anything else happens.
 
 export type Route = { view: 'chat'; workspace: string } | { view: 'board'; name: string; rest: string };
 

@@ -1,24 +1,54 @@
-import { currentSession, signIn, signOut } from './api';
+import { currentSession, findWorkspace, ownerOf, signIn, signOut } from './api';
 import { ApiError, sentenceOf } from './errors';
 import { takeToken } from './route.svelte';
+import { isSamePerson, sentenceOfLink, sentenceOfSession } from './whose';
 import type { Session } from './wire';
+
+const kInvalid = 'This token is not valid here. It may have been revoked, or belong to another server.';
+
+// A link that would replace the session; two sentences say whose the session and the link are.
+export interface Offer {
+  token: string;
+  present: string;
+  link: string;
+}
 
 // Who is signed in. The token itself is never kept: it is exchanged once for the server's HttpOnly cookie.
 class SessionState {
   phase = $state<'starting' | 'out' | 'in'>('starting');
   current = $state.raw<Session | null>(null);
   error = $state('');
+  // Shown until the person has decided.
+  offer = $state.raw<Offer | null>(null);
 
-  // Uses the token in the address if there is one, else asks the server whether the cookie is still valid.
+  // Asks the server whose the cookie is; another window may have changed it. A link signs in when nobody is signed in, or the
+  // same person; over somebody else's session it is only offered.
   async start(): Promise<void> {
     const token = takeToken();
-    if (token) return this.enter(token);
+    let found: Session;
     try {
-      this.#welcome(await currentSession());
+      found = await currentSession();
     } catch (error) {
       const merelyOut = error instanceof ApiError && error.signedOut;
-      this.#leave(merelyOut ? '' : sentenceOf(error));
+      if (token && merelyOut) return this.enter(token);
+      return this.#leave(merelyOut ? '' : sentenceOf(error));
     }
+    if (token) return this.#consider(token, found);
+    this.#welcome(found);
+  }
+
+  async accept(offer: Offer): Promise<void> {
+    try {
+      await signOut();
+    } catch {
+      // The session ends by itself, and this browser forgets it when it signs in.
+    }
+    this.offer = null;
+    await this.enter(offer.token);
+  }
+
+  decline(): void {
+    this.offer = null;
   }
 
   async enter(token: string): Promise<void> {
@@ -27,7 +57,7 @@ class SessionState {
       this.#welcome(await signIn(token));
     } catch (error) {
       const wrong = error instanceof ApiError && error.signedOut;
-      this.#leave(wrong ? 'This token is not valid here. It may have been revoked, or belong to another server.' : sentenceOf(error));
+      this.#leave(wrong ? kInvalid : sentenceOf(error));
     }
   }
 
@@ -42,10 +72,33 @@ class SessionState {
     }
   }
 
-  // Called after a 401. A late answer can come after the person has signed out; then there is nothing to report.
-  expired(): void {
-    if (this.phase !== 'in') return;
+  // Called after a 401 of this session. A late answer can come after the person has signed out, or in as somebody else; then
+  // there is nothing to report.
+  expired(session: Session): void {
+    if (this.current !== session) return;
     this.#leave('Your session has ended. Sign in again to go on.');
+  }
+
+  async #consider(token: string, found: Session): Promise<void> {
+    let offer: Offer | null = null;
+    let trouble = '';
+    try {
+      const link = await ownerOf(token);
+      if (link.role !== 'admin' && link.role !== 'sender') throw new ApiError(403, 'not_allowed', 'It has the token of an agent.');
+      if (isSamePerson(found, link)) {
+        // A page that is in use is not drawn again: an upload may be running.
+        if (this.current && isSamePerson(this.current, link)) return;
+        return await this.enter(token);
+      }
+      const present = sentenceOfSession(found, await agentOf(found));
+      offer = { token, present, link: sentenceOfLink(link, await agentOf(link, token), found) };
+    } catch (error) {
+      const wrong = error instanceof ApiError && error.signedOut;
+      trouble = `The link was not used. ${wrong ? kInvalid : sentenceOf(error)}`;
+    }
+    this.offer = offer;
+    if (!this.current || !isSamePerson(this.current, found)) this.#welcome(found);
+    this.error = trouble;
   }
 
   #welcome(session: Session): void {
@@ -56,8 +109,19 @@ class SessionState {
 
   #leave(error: string): void {
     this.current = null;
+    this.offer = null;
     this.error = error;
     this.phase = 'out';
+  }
+}
+
+// The name of the agent whose chat the session, or the token, may use; empty: not known, or all of them.
+async function agentOf(session: Session, token?: string): Promise<string> {
+  if (!session.workspace_id) return '';
+  try {
+    return (await findWorkspace(session.workspace_id, token === undefined ? {} : { token })).name;
+  } catch {
+    return '';
   }
 }
 

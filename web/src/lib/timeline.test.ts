@@ -35,6 +35,21 @@ test('a notify is the agent speaking, with result and parts', () => {
   assert.equal(chatMessage?.attachments.length, 1);
 });
 
+test('a media type is read in both spellings', () => {
+  const types = (file: object) =>
+    chatMessagesFrom([messageRow(1, [{ kind: 'file', file: { uri: uriOf(kFile), name: 'a', ...file } }])], none)[0]?.attachments[0]?.mimeType;
+  assert.equal(types({ mime_type: 'image/png' }), 'image/png');
+  assert.equal(types({ mimeType: 'text/plain', mime_type: 'image/png' }), 'text/plain');
+});
+
+test('a file that the agent uploaded and names is the agent\'s, and one of a person stays the person\'s', () => {
+  const notify = row(2, 'a2a_receive', 'notify', { response_body: { result: 'here', parts: [filePart] } });
+  const senders = (upload: ActivityRow) => chatMessagesFrom([upload, notify], none).map(({ from }) => from);
+  const upload = uploadRow(1);
+  assert.deepEqual(senders(upload), ['person', 'agent']);
+  assert.deepEqual(senders({ ...upload, request_body: { ...(upload.request_body as object), uploaded_by: 'agent' } }), ['agent']);
+});
+
 test('messages of other agents, receipts and other rows are not part of the conversation', () => {
   const rows = [
     messageRow(1, [{ kind: 'text', text: 'x' }], { source_id: kFile }),

@@ -22,21 +22,25 @@ export interface ChatMessage {
   messageId: string | null;
 }
 
-// Rows must be in ascending seq. A file that a message names belongs to that message. A file that no message names (yet, or
-// because its client sends none) becomes a separate chat message, unless `held` returns true: its message is still being sent.
+// Rows must be in ascending seq. A file that a person's message names belongs to that message, and so does a file that the
+// agent uploaded and names. A file that no such message names (yet, or because its client sends none) becomes a separate chat
+// message of a person, unless `held` returns true: its message is still being sent.
 export function chatMessagesFrom(rows: Iterable<ActivityRow>, held: (file: Attachment) => boolean): ChatMessage[] {
   const chatMessages: ChatMessage[] = [];
-  const named = new Set<string>();
+  const named = { person: new Set<string>(), agent: new Set<string>() };
+  const agents = new Set<string>();
   for (const row of rows) {
     for (const chatMessage of read(row)) {
       chatMessages.push(chatMessage);
-      if (!isUpload(row)) for (const { fileId } of chatMessage.attachments) if (fileId) named.add(fileId);
+      const found = !isUpload(row) ? named[chatMessage.from] : isAgentsUpload(row) ? agents : null;
+      for (const { fileId } of chatMessage.attachments) if (fileId) found?.add(fileId);
     }
   }
   return chatMessages.filter((chatMessage) => {
     const [file] = chatMessage.attachments;
     const alone = chatMessage.key.startsWith('upload:') && file?.fileId;
-    return !alone || !(named.has(alone) || held(file));
+    if (!alone) return true;
+    return !(named.person.has(alone) || (named.agent.has(alone) && agents.has(alone)) || held(file));
   });
 }
 
@@ -98,6 +102,8 @@ function answerOf(body: unknown): { text: string; attachments: Attachment[] } {
 export const isUpload = (row: ActivityRow): boolean =>
   row.activity_type === 'a2a_receive' && row.method === 'chat_upload_receive';
 
+const isAgentsUpload = (row: ActivityRow): boolean => field(row.request_body, 'uploaded_by') === 'agent';
+
 function attachmentFromUpload(body: unknown): Attachment | null {
   const id = field(body, 'file_id');
   if (typeof id !== 'string') return null;
@@ -119,7 +125,7 @@ function contentOf(parts: unknown): { text: string; attachments: Attachment[] } 
 
 function describe(value: unknown): Omit<Attachment, 'fileId'> {
   const name = field(value, 'name');
-  const mimeType = field(value, 'mimeType');
+  const mimeType = field(value, 'mimeType') ?? field(value, 'mime_type');
   const size = field(value, 'size');
   return {
     name: typeof name === 'string' && name !== '' ? name : 'file',

@@ -6,6 +6,8 @@ export type Role = 'admin' | 'sender';
 export interface Session {
   role: Role;
   workspace_id?: string | null;
+  // Of the token behind it; none: the operator's.
+  token_id?: string | null;
 }
 
 export interface Workspace {
