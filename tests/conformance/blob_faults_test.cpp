@@ -97,11 +97,8 @@ TEST_P(BlobFaults, APathThatIsNoDirectoryIsUnavailable) {
 }
 
 TEST_P(BlobFaults, ABlobThatCannotBeOpenedIsNotTakenForAbsent) {
-  const std::string key(32, 'a');
-  fs::create_directory(path / "aa");
-  fs::create_symlink("/etc/passwd", path / "aa" / key);
-  EXPECT_THAT([&] { blobs->open(key); }, ThrowsMessage<Unavailable>(HasSubstr("open a blob")))
-      << "a symbolic link put there by another program is not followed";
+  std::ofstream(path / "aa") << "a file where a directory belongs";
+  EXPECT_THAT([&] { blobs->open(std::string(32, 'a')); }, ThrowsMessage<Unavailable>(HasSubstr("open a blob")));
 }
 
 TEST_P(BlobFaults, ABlobThatCannotBeBegunIsUnavailable) {
@@ -269,7 +266,7 @@ TEST_P(BlobFaults, FilesThatVanishOrCannotBeDeletedAreNotCountedAsDropped) {
   {
     const Fault fault(Call::look, ENOENT);
     EXPECT_EQ(blobs->drop_unfinished(later), 0u);
-    EXPECT_EQ(fault.hits(), 2);
+    EXPECT_EQ(fault.hits(), 1) << "a folder is not looked at";
   }
   EXPECT_EQ(blobs->drop_unfinished(later), 1u);
   EXPECT_TRUE(fs::exists(path / "tmp" / "somebody's"));

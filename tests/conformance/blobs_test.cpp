@@ -176,6 +176,33 @@ TEST_P(DirBlobs, CheckLeavesNothingBehindAndNoticesThatTheDirectoryWasReplaced) 
   EXPECT_THROW(blobs->open(std::string(32, 'a')), Unavailable) << "a missing blob proves nothing there";
 }
 
+TEST_P(DirBlobs, WhatIsNoRegularFileIsNoBlobAndNothingWaitsForIt) {
+  const auto make = {
+      +[](const char* name) { return mkfifo(name, 0600); },
+      +[](const char* name) { return mkdir(name, 0700); },
+      +[](const char* name) { return symlink("/etc/passwd", name); },
+      +[](const char* name) { return mknod(name, S_IFSOCK | 0600, 0); },
+  };
+  for (const auto& one : make) {
+    const auto key = put("x");
+    const fs::path file = path / key.substr(30) / key;
+    fs::remove(file);
+    ASSERT_EQ(one(file.c_str()), 0);
+    EXPECT_FALSE(blobs->open(key));
+    const bool folder = fs::is_directory(fs::symlink_status(file));
+    const auto listed = blobs->list(key.substr(30), Time::max()).keys;
+    EXPECT_EQ(std::ranges::count(listed, key), folder ? 0 : 1);
+    EXPECT_NO_THROW(blobs->drop(key));
+    EXPECT_EQ(fs::exists(fs::symlink_status(file)), folder);
+  }
+  EXPECT_EQ(content(*blobs->open(put("a blob"))), "a blob");
+}
+
+TEST_P(DirBlobs, AMarkThatIsNoRegularFileIsNotWaitedFor) {
+  ASSERT_EQ(mkfifo((path / kMarkName).c_str(), 0600), 0);
+  EXPECT_THROW(blobs->mark(), Unavailable);
+}
+
 TEST_P(DirBlobs, AllBlobsAreListedStepByStepAndOnlyThem) {
   std::set<std::string> keys;
   for (int i = 0; i < 300; ++i) keys.insert(put("x"));

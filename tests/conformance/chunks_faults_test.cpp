@@ -104,8 +104,8 @@ class PostgresChunkFaults : public ::testing::Test {
     postgres::WriteLane::Limits patient;
     patient.patience = patient.settling = kCeiling;
     for (int i = 0; i < 2; ++i) {
-      chunks.add(
-          std::make_unique<postgres::WriteLane>(endpoint(), Uuid::make(clock.now()), patient, read_cache, nullptr));
+      chunks.add(std::make_unique<postgres::WriteLane>(endpoint(), Uuid::make(clock.now()), patient, read_cache,
+                                                       primary, nullptr));
     }
   }
   postgres::ConnectionOptions endpoint() const {
@@ -140,7 +140,8 @@ class PostgresChunkFaults : public ::testing::Test {
   postgres::Connection outside{endpoint()};
   const SystemClock clock;
   postgres::ReadCache read_cache;
-  postgres::SessionPool pool{endpoint(), 4, kCeiling, nullptr};
+  postgres::Primary primary{[] {}};
+  postgres::SessionPool pool{endpoint(), 4, kCeiling, primary, nullptr};
   postgres::SharedChunks chunks{pool};
   const std::unique_ptr<Blobs> blobs = inlined::open(chunks, clock);
 };

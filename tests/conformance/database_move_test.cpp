@@ -15,11 +15,9 @@
 #include "store/move.h"
 #include "store/owner.h"
 #include "store/postgres/connections/connection.h"
-#include "store/postgres/schema/move_database.h"
 #include "store/postgres/schema/opening.h"
 #include "store/postgres/store.h"
 #include "store/sqlite/database/database.h"
-#include "store/sqlite/schema/move_database.h"
 #include "store/sqlite/store.h"
 
 namespace restante::testing {
@@ -149,9 +147,10 @@ TEST_F(DatabaseMoves, EveryTableIsMovedOrNamedAsExcluded) {
   theirs.insert(kMoveMarker);
   EXPECT_EQ(names_of(*from), ours);
   EXPECT_EQ(names_of(*to), theirs);
-  EXPECT_THAT(from->excluded_tables(), UnorderedElementsAre("schema_migrations", kMoveMarker, "delegation_counts"));
-  EXPECT_THAT(to->excluded_tables(),
-              UnorderedElementsAre("schema_migrations", kMoveMarker, "commit_marks", "delegation_counts"));
+  EXPECT_THAT(from->excluded_tables(), UnorderedElementsAre("schema_migrations", kMoveMarker, "delegation_counts",
+                                                            "delegation_totals", "upload_totals"));
+  EXPECT_THAT(to->excluded_tables(), UnorderedElementsAre("schema_migrations", kMoveMarker, "commit_marks",
+                                                          "delegation_counts", "delegation_totals", "upload_totals"));
   EXPECT_NO_THROW(compare_databases(*from, *to, no_progress)) << "a table or a column is on one side only";
 }
 
@@ -177,6 +176,19 @@ TEST_F(DatabaseMoves, ThereAndBackEveryValueIsTheSame) {
   EXPECT_EQ(back.to, there.from);
   const auto again = old_database();
   EXPECT_TRUE(compare_databases(*again, *to, no_progress).same());
+}
+
+TEST_F(DatabaseMoves, TheSumsOfAllWorkspacesAreRightAfterAMove) {
+  fill();
+  move_there();
+  const auto waiting = [](Store& store) { return store.upload_stats(at(30)).total.never_fetched; };
+  EXPECT_EQ(waiting(*new_store()), (UploadTally{3, 5 + 5 + 2}));
+  {
+    const auto from = new_database(MoveUse::source);
+    const auto to = sqlite::open_move_database(directory / "back" / "restante.db", MoveUse::target, at(0));
+    ASSERT_TRUE(move_database(*from, *to, no_progress).same());
+  }
+  EXPECT_EQ(waiting(*sqlite::open(directory / "back" / "restante.db", {.now = at(0)})), (UploadTally{3, 5 + 5 + 2}));
 }
 
 TEST_F(DatabaseMoves, ATableThatIsAddedLaterMovesWithoutAChangeOfTheCode) {

@@ -69,6 +69,41 @@ TEST_P(DelegationEdgeCases, AChainWhoseFirstTaskWasPrunedCanGrow) {
   EXPECT_EQ(open(last, at(5)).delegation.depth, 3);
 }
 
+TEST_P(DelegationEdgeCases, AnIdThatWasPrunedIsNotUsedAgainBelowItsOwnPart) {
+  open(task("d1"));
+  auto second = task("d2");
+  second.caller_id = callee;
+  second.callee_id = third;
+  second.parent_id = "d1";
+  open(second);
+  report("d1", Status::completed, "done", at(3));
+  ASSERT_TRUE(store->prune(at(4), at(4), at(4), 1'000).take());
+  auto again = task("d1");
+  again.caller_id = third;
+  again.callee_id = make_workspace("fourth").id;
+  again.parent_id = "d2";
+  EXPECT_ERROR(try_open(again), errors::delegation_cycle);
+  again.parent_id.clear();
+  EXPECT_EQ(open(again, at(5)).delegation.depth, 1) << "elsewhere it may be used";
+}
+
+TEST_P(DelegationEdgeCases, ThePrunedTasksOfAChainCountForItsDepth) {
+  open(task("d1"));
+  auto second = task("d2");
+  second.caller_id = callee;
+  second.callee_id = third;
+  second.parent_id = "d1";
+  open(second);
+  report("d1", Status::completed, "done", at(3));
+  ASSERT_TRUE(store->prune(at(4), at(4), at(4), 1'000).take());
+  auto last = task("d3");
+  last.caller_id = third;
+  last.callee_id = make_workspace("fourth").id;
+  last.parent_id = "d2";
+  last.limits.depth = 2;
+  EXPECT_ERROR(try_open(last), errors::delegation_too_deep);
+}
+
 TEST_P(DelegationEdgeCases, EmptyListsAndEndedTasksGiveNothing) {
   EXPECT_THAT(store->pick_up_delegations({}, at(2)).take().value(), IsEmpty());
   EXPECT_THAT(store->delegation_waits({}), IsEmpty());

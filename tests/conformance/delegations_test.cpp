@@ -255,6 +255,21 @@ TEST_P(Delegations, FilesComeWithTheTaskAndGoBackWithTheResult) {
   EXPECT_EQ(read_task("d1").result_files, done.files);
 }
 
+TEST_P(Delegations, ATaskShowsItsCallerNoFileThatDidNotComeWithIt) {
+  const auto of_third = file("third.txt");
+  const auto of_callee = file("callee.txt");
+  ASSERT_TRUE(store->stage_uploads(third, {of_third}, until(at(500)), at(0)).take());
+  ASSERT_TRUE(store->stage_uploads(callee, {of_callee}, until(at(500)), at(0)).take());
+  const auto missing = [&](const std::string& id, FileId named) {
+    auto wanted = task(id);
+    wanted.files = R"([{"uri":")" + pending_uri(callee, named) + R"(","name":"mine"}])";
+    open(wanted);
+    return store->delegation_waits(std::vector{find(id)}).at(0).missing_file;
+  };
+  EXPECT_EQ(missing("d1", of_third.id), "") << "a file of another workspace";
+  EXPECT_EQ(missing("d2", of_callee.id), "") << "a file of the receiving agent, from somebody else";
+}
+
 TEST_P(Delegations, AFileThatWasSentCanBeSentAgainWhileItsBlobExists) {
   auto terms = until(at(500));
   terms.direction = UploadDirection::out;
@@ -453,13 +468,13 @@ TEST_P(Delegations, EndedTasksAndTheirTextsArePrunedAndOthersStay) {
   open(task("d3"));
   report("d1", Status::completed, "x", at(100));
   report("d2", Status::failed, "x", at(200));
-  EXPECT_GT(store->prune(at(150), at(0), at(10'000), 1000).take().value(), 0);
+  EXPECT_GT(store->prune(at(150), at(0), at(10'000), 1000).take()->rows, 0);
   EXPECT_ERROR(store->find_delegation("d1"), errors::delegation_not_found);
   EXPECT_TRUE(store->find_delegation("d2"));
   EXPECT_TRUE(store->find_delegation("d3")) << "old, but not ended";
   EXPECT_FALSE(open(task("d1"), at(10'001)).hit);
   EXPECT_EQ(read_task("d1").history.size(), 1u);
-  store->prune(at(9'000'000), at(0), at(9'000'000), 1000).take().value();
+  ASSERT_TRUE(store->prune(at(9'000'000), at(0), at(9'000'000), 1000).take());
   EXPECT_ERROR(store->find_delegation("d2"), errors::delegation_not_found);
   EXPECT_TRUE(store->find_delegation("d3"));
 }

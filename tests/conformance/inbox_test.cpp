@@ -1,7 +1,10 @@
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "backends.h"
 #include "model/errors.h"
+#include "model/inbox_epoch.h"
 
 namespace restante::testing {
 namespace {
@@ -134,6 +137,27 @@ TEST_P(Inbox, ACursorThatNamesNoRowOfThisWorkspaceIsGone) {
   EXPECT_THAT(summaries(make_workspace().id, since(0)), IsEmpty()) << "0 works on an empty inbox too";
 }
 
+TEST_P(Inbox, AfterARestoreNoNumberIsGivenAgainAndCursorsOfLostRowsAreGone) {
+  const auto workspace = make_workspace().id;
+  const auto empty = make_workspace().id;
+  append(workspace, message("kept"), at(1));
+  // The client has read a row with the number 2, which the restored copy does not have.
+  ASSERT_EQ(store->begin_epoch(at(100)).take().value(), 2);
+  EXPECT_ERROR(store->read_inbox(workspace, since(2)), errors::cursor_gone);
+  const std::int64_t first = append(workspace, message("new"), at(100)).seq;
+  EXPECT_EQ(first, seq_of_epoch(at(100)) + 1);
+  EXPECT_EQ(append(workspace, message("newer"), at(101)).seq, first + 1);
+  EXPECT_EQ(append(empty, message("first"), at(101)).seq, first) << "its first rows may have been lost, too";
+  EXPECT_ERROR(store->read_inbox(workspace, since(2)), errors::cursor_gone);
+  EXPECT_THAT(summaries(workspace, since(1)), ElementsAre("new", "newer")) << "the row is still there";
+  EXPECT_THAT(summaries(workspace, since(0)), ElementsAre("kept", "new", "newer"));
+  InboxQuery by_time;
+  by_time.not_before = at(101);
+  EXPECT_THAT(summaries(workspace, by_time), ElementsAre("newer"));
+  ASSERT_TRUE(store->begin_epoch(at(50)).take());
+  EXPECT_EQ(append(workspace, message("last"), at(102)).seq, first + 2) << "never back";
+}
+
 TEST_P(Inbox, TypeIsExactAndChatUploadReceiveSelectsByMethod) {
   const auto workspace = make_workspace().id;
   append(workspace, message("text"));
@@ -208,11 +232,11 @@ TEST_P(Inbox, AStepOfPruningEndsAtItsLimitAcrossSeveralInboxes) {
     for (const auto& workspace : workspaces) rows += summaries(workspace, {}).size();
     return rows;
   };
-  EXPECT_EQ(store->prune(at(1'000'000), at(0), at(0), 2).take().value(), 2);
+  EXPECT_EQ(store->prune(at(1'000'000), at(0), at(0), 2).take()->rows, 2);
   EXPECT_EQ(left(), 4u);
-  EXPECT_EQ(store->prune(at(1'000'000), at(0), at(0), 3).take().value(), 3);
+  EXPECT_EQ(store->prune(at(1'000'000), at(0), at(0), 3).take()->rows, 3);
   EXPECT_EQ(left(), 1u);
-  EXPECT_EQ(store->prune(at(1'000'000), at(0), at(0), 100).take().value(), 1);
+  EXPECT_EQ(store->prune(at(1'000'000), at(0), at(0), 100).take()->rows, 1);
 }
 
 TEST_P(Inbox, AnUnknownWorkspaceHasNoHead) {
@@ -232,7 +256,7 @@ TEST_P(Inbox, APositionNeedNotNameAnExistingRow) {
   query.below_seq = 1;
   EXPECT_THAT(summaries(workspace, query), IsEmpty());
   ASSERT_TRUE(store->ack_inbox(workspace, 4).take());
-  ASSERT_EQ(store->prune(at(1'000'000), at(1'000'000), at(0), 100).take().value(), 4);
+  ASSERT_EQ(store->prune(at(1'000'000), at(1'000'000), at(0), 100).take()->rows, 4);
   append(workspace, message("e"));
   InboxQuery later;
   later.above_seq = 4;
@@ -346,6 +370,92 @@ TEST_P(Inbox, OfManyRepeatsAtOnceOneIsAppended) {
   for (int i = 0; i < 50; ++i) commits.push_back(store->append_to_inbox(workspace, message("x", "m"), at(i)));
   for (auto& commit : commits) EXPECT_EQ(commit.take()->seq, 1);
   EXPECT_EQ(inbox_of(workspace).size(), 1u);
+}
+
+TEST_P(Inbox, ASearchLooksAtSoManyRowsAndReportsHowFarItGot) {
+  const auto workspace = make_workspace().id;
+  for (int i = 0; i < 10; ++i) append(workspace, message("m"));
+  NewInboxRow log;
+  log.activity_type = "agent_log";
+  append(workspace, log);
+  InboxQuery query;
+  query.type = "agent_log";
+  query.since_seq = 2;
+  auto step = store->search_inbox(workspace, query, 4).value();
+  EXPECT_THAT(step.rows, IsEmpty());
+  EXPECT_EQ(step.from, 2);
+  EXPECT_EQ(step.to, 6);
+  EXPECT_TRUE(step.more);
+  query.since_seq.reset();
+  query.above_seq = 6;
+  EXPECT_THAT(store->search_inbox(workspace, query, 4)->rows, IsEmpty());
+  query.above_seq = 10;
+  step = store->search_inbox(workspace, query, 4).value();
+  ASSERT_EQ(step.rows.size(), 1u);
+  EXPECT_EQ(step.rows[0].seq, 11);
+  query.above_seq = 11;
+  step = store->search_inbox(workspace, query, 4).value();
+  EXPECT_FALSE(step.to || step.more) << "nothing is left to look at";
+  append(workspace, message("m"));
+  step = store->search_inbox(workspace, query, 4).value();
+  EXPECT_EQ(step.to, 12);
+  EXPECT_FALSE(step.more);
+}
+
+TEST_P(Inbox, ASearchFromTheNewestRowGoesDownwards) {
+  const auto workspace = make_workspace().id;
+  NewInboxRow log;
+  log.activity_type = "agent_log";
+  NewInboxRow first = message("first");
+  first.target_id = workspace;
+  append(workspace, first);
+  for (int i = 0; i < 7; ++i) append(workspace, log);
+  InboxQuery query;
+  query.chat_only = true;
+  auto step = store->search_inbox(workspace, query, 4).value();
+  EXPECT_THAT(step.rows, IsEmpty());
+  EXPECT_EQ(step.from, 9);
+  EXPECT_EQ(step.to, 5);
+  EXPECT_TRUE(step.more);
+  query.below_seq = 5;
+  step = store->search_inbox(workspace, query, 4).value();
+  ASSERT_EQ(step.rows.size(), 1u);
+  EXPECT_EQ(step.rows[0].seq, 1);
+}
+
+TEST_P(Inbox, ASearchRefusesACursorAsAReadDoes) {
+  const auto workspace = make_workspace().id;
+  const auto row = append(workspace, message("m"));
+  InboxQuery query;
+  query.type = "agent_log";
+  query.since_seq = 2;
+  EXPECT_ERROR(store->search_inbox(workspace, query, 4), errors::cursor_gone);
+  query.since_seq.reset();
+  query.since_id = InboxRowId::make(at(0));
+  EXPECT_ERROR(store->search_inbox(workspace, query, 4), errors::cursor_gone);
+  query.since_id = row.id;
+  append(workspace, message("m"));
+  const auto step = store->search_inbox(workspace, query, 4).value();
+  EXPECT_EQ(step.from, row.seq);
+  EXPECT_EQ(step.to, row.seq + 1);
+}
+
+TEST_P(Inbox, AStepOfPruningLooksAtSomeHundredInboxesAndTheNextContinues) {
+  std::vector<WorkspaceId> workspaces;
+  for (int i = 0; i < 510; ++i) workspaces.push_back(make_workspace().id);
+  NewInboxRow log;
+  log.activity_type = "agent_log";
+  const auto last = *std::ranges::max_element(workspaces);
+  append(last, log);
+  auto step = store->prune(at(1'000), at(1'000), at(1'000), 100).take().value();
+  EXPECT_EQ(step.rows, 0);
+  EXPECT_TRUE(step.more);
+  ASSERT_TRUE(step.after);
+  EXPECT_LT(*step.after, last);
+  step = store->prune(at(1'000), at(1'000), at(1'000), 100, step.after).take().value();
+  EXPECT_EQ(step.rows, 1);
+  EXPECT_FALSE(step.more);
+  EXPECT_FALSE(step.after) << "the next pass begins with the first";
 }
 
 }  // namespace

@@ -29,8 +29,8 @@ void LockstepProgram::create() {
 void LockstepProgram::register_agent() {
   CheckedRegistration entry = registration_for(one_in(6) ? WorkspaceId::make(now_) : workspace());
   if (one_in(3)) entry.create_as = word();
-  entry.delivery_mode = one_in(2) ? DeliveryMode::poll : DeliveryMode::push;
-  entry.url = word();
+  if (one_in(2)) entry.delivery_mode = one_in(2) ? DeliveryMode::poll : DeliveryMode::push;
+  if (!one_in(3)) entry.url = word();
   if (one_in(2)) entry.agent_card = "{\"name\":\"" + word() + "\"}";
   entry.first_only = one_in(4);
   if (one_in(2)) {

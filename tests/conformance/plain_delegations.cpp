@@ -372,7 +372,8 @@ DelegationWait PlainModel::wait_of(const Delegation& of) const {
   const std::string& files = delegations.at(of.id).task_files;
   for (const auto& upload : uploads) {
     const bool named = files.find(pending_uri(of.callee_id, upload.id)) != std::string::npos;
-    if (named && upload.workspace_id == of.callee_id && !upload.acked_at) wait.missing_file = upload.name;
+    const bool came_with_it = upload.workspace_id == of.callee_id && upload.source_id == of.caller_id;
+    if (named && came_with_it && !upload.acked_at) wait.missing_file = upload.name;
   }
   return wait;
 }

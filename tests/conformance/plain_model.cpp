@@ -64,6 +64,12 @@ std::pair<std::string, bool> PlainModel::register_agent(const CheckedRegistratio
     if (auto error = living(entry.id); !error.empty()) return {error, false};
     if (entry.create_as && entry.enrolment) return {"workspace_exists", false};
   }
+  const auto mode = entry.delivery_mode.value_or(there               ? workspaces.at(entry.id).delivery_mode
+                                                 : entry.url.empty() ? DeliveryMode::poll
+                                                                     : DeliveryMode::push);
+  const bool stays = there && !entry.delivery_mode && entry.url.empty();
+  const std::string url = stays ? workspaces.at(entry.id).url : entry.url;
+  if (mode == DeliveryMode::push && url.empty()) return {"bad_field", false};
   const bool live = has_live_token(entry.id, now);
   if (entry.first_only && live) return {"invalid_token", false};
   const bool given = entry.token && (entry.enrolment || !live);
@@ -74,8 +80,8 @@ std::pair<std::string, bool> PlainModel::register_agent(const CheckedRegistratio
     workspace.name = *entry.create_as;
     workspace.created_at = now;
   }
-  workspace.delivery_mode = entry.delivery_mode;
-  workspace.url = entry.url;
+  workspace.delivery_mode = mode;
+  workspace.url = url;
   if (!entry.agent_card.empty()) workspace.agent_card = entry.agent_card;
   workspace.last_heartbeat_at = workspace.updated_at = now;
   if (workspace.status != WorkspaceStatus::degraded) workspace.status = WorkspaceStatus::online;

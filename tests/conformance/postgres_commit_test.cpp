@@ -43,7 +43,7 @@ class PostgresCommit : public ::testing::Test {
   std::unique_ptr<WriteLane> start(const postgres::ConnectionOptions& to, WriteLane::Limits limits = {}) {
     // Long limits: a busy machine is slow and must not fail a test.
     limits.patience = limits.settling = kCeiling;
-    return std::make_unique<WriteLane>(to, Uuid::make(SystemClock().now()), limits, read_cache, nullptr);
+    return std::make_unique<WriteLane>(to, Uuid::make(SystemClock().now()), limits, read_cache, primary, nullptr);
   }
   // A short answer timeout, which notices a COMMIT that hangs; all other timeouts are long.
   postgres::ConnectionOptions hasty() const {
@@ -85,6 +85,7 @@ class PostgresCommit : public ::testing::Test {
   PostgresDatabase database{PostgresDatabase::Schema::complete};
   Connection outside{endpoint()};
   postgres::ReadCache read_cache;
+  postgres::Primary primary{[] {}};
 };
 
 TEST_F(PostgresCommit, AVerbThatIgnoredAFailureIsNotAnsweredAsCommitted) {
@@ -154,6 +155,29 @@ TEST_F(PostgresCommit, AHangingCommitThatCannotBeEndedIsWaitedFor) {
   outside.query("SELECT pg_advisory_unlock(1)");
   EXPECT_TRUE(verb.take()) << "it was committed after all";
   EXPECT_EQ(count("numbers"), 1);
+}
+
+TEST_F(PostgresCommit, WhatAVerbHoldsEndsWithItsAnswerAndNotWithTheNextWrite) {
+  auto lane = start(endpoint());
+  std::promise<void> ended;
+  std::shared_ptr<void> held(nullptr, [&ended](void*) { ended.set_value(); });
+  lane->submit({}, 0, [held = std::move(held)](Transaction&) -> Result<void> { return {}; });
+  EXPECT_EQ(ended.get_future().wait_for(kCeiling), std::future_status::ready);
+}
+
+TEST_F(PostgresCommit, ACommitWhoseOutcomeStaysUnknownIsAnsweredSo) {
+  outside.execute(
+      "CREATE FUNCTION pg_terminate_backend(int) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN RAISE 'not now'; END $$");
+  const auto name = outside.query("SELECT current_database()").front().text(0);
+  outside.query("ALTER DATABASE " + name + " SET search_path = public, pg_catalog");
+  outside.query("SELECT pg_advisory_lock(1)");
+  at_commit("PERFORM pg_advisory_xact_lock(1);");
+  WriteLane::Limits limits;
+  limits.settling = 0ms;
+  auto lane = start(hasty(), limits);
+  EXPECT_THROW(lane->submit({}, 0, insert).take(), OutcomeUnknown);
+  outside.query("SELECT pg_advisory_unlock(1)");
+  wait_until([&] { return count("numbers") == 1; });
 }
 
 TEST_F(PostgresCommit, AVerbWhoseSessionEndsBeforeItsRollbackFailsAloneAndTheLaneContinues) {

@@ -90,6 +90,20 @@ TEST_F(PostgresHosts, SeveralHostsMayShareAPortOrHaveAddresses) {
             name());
 }
 
+TEST_F(PostgresHosts, OfSeveralHostsOneMustTakeWritesUnlessTheUrlSaysOtherwise) {
+  Connection(endpoint(database.url())).query("ALTER DATABASE " + name() + " SET default_transaction_read_only = on");
+  const std::string both = fmt::format("postgres://{}@127.0.0.1:{},127.0.0.1:{}/{}", user(), port(), port(), name());
+  EXPECT_THAT([&] { connected_to(both); }, ThrowsMessage<postgres::Lost>(HasSubstr("read-only")));
+  EXPECT_THAT(
+      [&] {
+        connected_to(fmt::format("postgres:///{}?user={}&host=one,two&hostaddr=127.0.0.1,127.0.0.1&port={}", name(),
+                                 user(), port()));
+      },
+      ThrowsMessage<postgres::Lost>(HasSubstr("read-only")));
+  EXPECT_EQ(connected_to(both + "?target_session_attrs=any"), name());
+  EXPECT_EQ(connected_to(database.url()), name()) << "there is no other host";
+}
+
 TEST_F(PostgresHosts, WhenNoHostIsUsableEachIsNamedWithItsReason) {
   EXPECT_THAT(
       [&] { connected_to("postgres://nobody:hunter2@127.0.0.1:1,localhost:1/none"); },

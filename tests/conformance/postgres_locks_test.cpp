@@ -2,6 +2,7 @@
 // Another session locks every inbox head meanwhile, so that the order of events is fixed.
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <functional>
 #include <thread>
 
@@ -67,6 +68,15 @@ class PostgresLocks : public ::testing::Test {
       ASSERT_LT(std::chrono::steady_clock::now(), end);
       std::this_thread::sleep_for(1ms);
     }
+  }
+  // Another file of the workspace `to` with the blob of an upload.
+  static std::string copy_of(const NewUpload& item, WorkspaceId to) {
+    return "INSERT INTO pending_uploads (file_id, workspace_id, blob_key, size_bytes, filename, mimetype, sha256, "
+           "direction, created_at, expires_at) SELECT '" +
+           FileId::make(at(0)).text() + "', '" + to.text() + "', '" + item.blob_key +
+           "', size_bytes, filename, mimetype, sha256, direction, created_at, expires_at FROM pending_uploads WHERE "
+           "file_id = '" +
+           item.id.text() + "'";
   }
   // The result of `start()` when these changes were made while it waited.
   template <class Start>
@@ -180,6 +190,45 @@ TEST_F(PostgresLocks, OfRowsOfOneBlobOnlyExistingAndUndamagedOnesAreMarked) {
   EXPECT_EQ(changes.value().front().upload.id, first);
 }
 
+TEST_F(PostgresLocks, ACopyThatWasCommittedBeforeTheLockIsMarkedAsDamagedToo) {
+  const auto shared = file("a.txt");
+  const FileId first = stage(callee, shared);
+  const auto changes = while_waiting([&] { return store->mark_damaged(callee, first, UploadDamage::changed, at(1)); },
+                                     {copy_of(shared, caller), copy_of(shared, caller)});
+  EXPECT_EQ(changes.value().size(), 3u);
+}
+
+TEST_F(PostgresLocks, ACopyThatWasCommittedBeforeTheLockKeepsNoKeyThatIsDropped) {
+  const auto shared = file("a.txt");
+  stage(callee, shared);
+  postgres::Connection copier{endpoint()};
+  const std::int64_t copiers_process = copier.query("SELECT pg_backend_pid()::bigint").front().integer(0);
+  outside.query("BEGIN");
+  outside.query("SELECT 1 FROM inbox_heads WHERE workspace_id = $1 FOR UPDATE", callee);
+  copier.query("BEGIN");
+  copier.query("SELECT 1 FROM inbox_heads WHERE workspace_id = $1 FOR UPDATE", caller);
+  auto moved = store->change_blob_keys({{shared.keys(), {"s3:" + shared.blob_key, {}}}}, at(2));
+  std::atomic<bool> done{false};
+  moved.on_done([&done] { done = true; });
+  wait_for_lock_wait();
+  outside.query(copy_of(shared, caller));
+  outside.query("COMMIT");
+  // The copier has read the key of that copy. The change of the key must wait for it.
+  const auto end = std::chrono::steady_clock::now() + kCeiling;
+  while (!done && watcher
+                      .query("SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND $1::bigint::int = "
+                             "ANY(pg_blocking_pids(pid))",
+                             copiers_process)
+                      .empty()) {
+    ASSERT_LT(std::chrono::steady_clock::now(), end);
+    std::this_thread::sleep_for(1ms);
+  }
+  copier.query(copy_of(shared, caller));
+  copier.query("COMMIT");
+  EXPECT_EQ(moved.take().value(), 3);
+  EXPECT_TRUE(watcher.query("SELECT 1 FROM pending_uploads JOIN dropped_blobs USING (blob_key)").empty());
+}
+
 TEST_F(PostgresLocks, BlobsThatWereDeletedOrMovedBeforeTheLockKeepTheirKeys) {
   const auto deletions = file("gone.txt"), moved = file("moved.txt"), stays = file("stays.txt");
   for (const auto& item : {deletions, moved, stays}) stage(callee, item);
@@ -238,7 +287,7 @@ TEST_F(PostgresLocks, TwoVerbsUnderOneClaimInOneGroupHaveOneEffect) {
 TEST_F(PostgresLocks, AnInboxWhoseHeadWasDeletedBeforeTheLockIsNotPruned) {
   ASSERT_TRUE(store->append_to_inbox(callee, message("old"), at(0)).take());
   const auto prune = [&] { return store->prune(at(100), at(100), at(100), 10); };
-  EXPECT_EQ(while_waiting(prune, {"DELETE FROM inbox_heads"}).value(), 0);
+  EXPECT_EQ(while_waiting(prune, {"DELETE FROM inbox_heads"})->rows, 0);
 }
 
 // We make heads with their workspace and never delete them.

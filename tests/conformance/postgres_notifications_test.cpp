@@ -5,12 +5,14 @@
 #include <signal.h>
 
 #include <functional>
+#include <future>
 #include <set>
 #include <thread>
 
 #include "base/disciplined_clock.h"
 #include "postgres_server.h"
 #include "store/migration.h"
+#include "store/postgres/schema/opening.h"
 
 namespace restante::testing {
 namespace {
@@ -67,8 +69,8 @@ class PostgresNotifications : public ::testing::Test {
     return made;
   }
   std::unique_ptr<NotificationReader> start(Announcements* announcements) {
-    return std::make_unique<NotificationReader>(endpoint(), Uuid::make(SystemClock().now()), read_cache, announcements,
-                                                nullptr);
+    return std::make_unique<NotificationReader>(endpoint(), Uuid::make(SystemClock().now()), read_cache, primary,
+                                                announcements, nullptr);
   }
   pid_t backend() {
     return static_cast<pid_t>(
@@ -82,6 +84,7 @@ class PostgresNotifications : public ::testing::Test {
   PostgresDatabase database;
   Connection outside{endpoint()};
   ReadCache read_cache;
+  postgres::Primary primary{[] {}};
   Announcements here;
   Announcements there;
   RecordingSubscriber subscriber;
@@ -127,8 +130,25 @@ TEST_F(PostgresNotifications, WithoutNotificationsItDoesNotStart) {
   outside.query("ALTER DATABASE " + name + " SET search_path = public, pg_catalog");
   auto hasty = endpoint();
   hasty.connect_timeout = 20s;  // for the connection and for the notification
-  const auto begin = [&] { NotificationReader(hasty, Uuid::make(SystemClock().now()), read_cache, nullptr, nullptr); };
+  const auto begin = [&] {
+    NotificationReader(hasty, Uuid::make(SystemClock().now()), read_cache, primary, nullptr, nullptr);
+  };
   EXPECT_THAT(begin, ::testing::ThrowsMessage<OpenRefused>(::testing::HasSubstr("pool_mode = session")));
+}
+
+TEST_F(PostgresNotifications, AMoveThatIsJustEndingDoesNotPreventTheStart) {
+  outside.query("SELECT pg_advisory_lock($1)", postgres::kMoveLock);
+  auto reader = std::async(std::launch::async, [&] { return start(nullptr); });
+  const auto was_refused = [&] {
+    return !outside
+                .query(
+                    "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = "
+                    "'restante listener' AND state = 'idle' AND query LIKE '%pg_try_advisory_lock_shared%'")
+                .empty();
+  };
+  EXPECT_TRUE(happens([&] { return was_refused() || reader.wait_for(0s) == std::future_status::ready; }));
+  outside.query("SELECT pg_advisory_unlock($1)", postgres::kMoveLock);
+  EXPECT_NO_THROW(reader.get());
 }
 
 TEST_F(PostgresNotifications, TheClockFollowsTheDatabasesAndDoesNotJumpNeedlessly) {

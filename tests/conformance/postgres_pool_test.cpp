@@ -33,13 +33,14 @@ class PostgresPool : public ::testing::Test {
   PostgresDatabase database;
   PostgresDatabase other;
   Connection outside{endpoint(database)};
+  postgres::Primary primary{[] {}};
 };
 
 TEST_F(PostgresPool, WhenNoFurtherSessionCanBeOpenedAReadWaitsForAnOpenOne) {
   Connection admin(endpoint(other));
   const auto name = outside.query("SELECT current_database()").front().text(0);
-  SessionPool hasty(endpoint(database), 2, 500ms, nullptr);
-  SessionPool patient(endpoint(database), 2, 2min, nullptr);
+  SessionPool hasty(endpoint(database), 2, 500ms, primary, nullptr);
+  SessionPool patient(endpoint(database), 2, 2min, primary, nullptr);
   std::thread waiting;
   std::int64_t answer = 0;
   hasty.use([&](Connection&) {
@@ -57,7 +58,7 @@ TEST_F(PostgresPool, WhenNoFurtherSessionCanBeOpenedAReadWaitsForAnOpenOne) {
 }
 
 TEST_F(PostgresPool, IdleSessionsAsOldAsALostOneAreNotTriedOneByOne) {
-  SessionPool pool(endpoint(database), 3, 2min, nullptr);
+  SessionPool pool(endpoint(database), 3, 2min, primary, nullptr);
   pool.use([&](Connection&) { return pool.use([&](Connection&) { return pool.use(ask); }); });
   outside.query(
       "SELECT pg_terminate_backend(pid, 120000) FROM pg_stat_activity WHERE datname = current_database() AND pid <> "
@@ -68,11 +69,11 @@ TEST_F(PostgresPool, IdleSessionsAsOldAsALostOneAreNotTriedOneByOne) {
     return ask(connection);
   });
   EXPECT_EQ(answer, 42);
-  EXPECT_EQ(calls, 2);
+  EXPECT_LE(calls, 2) << "1 if the lost one was asked before it was lent";
 }
 
 TEST_F(PostgresPool, WhenSessionsAreScarceOneIsLeftToWritersAndOneStays) {
-  SessionPool pool(endpoint(database), 3, 2min, nullptr);
+  SessionPool pool(endpoint(database), 3, 2min, primary, nullptr);
   const auto sessions = [&] {
     return outside
         .query("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> $1",
@@ -115,7 +116,7 @@ TEST_F(PostgresPool, ASessionThatIsBeingOpenedIsNotTheOneThatStays) {
     returned.get_future().wait();
     make_room();
   };
-  SessionPool pool(options, 2, 2min, nullptr);
+  SessionPool pool(options, 2, 2min, primary, nullptr);
   make_room = [&] { pool.make_room(); };
   std::future<std::int64_t> second;
   pool.use([&](Connection&) {

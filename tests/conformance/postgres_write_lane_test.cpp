@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <functional>
 #include <future>
 
@@ -54,8 +55,8 @@ class WriteLaneTest : public ::testing::Test {
 
   void start(WriteLane::Limits limits, postgres::ConnectionOptions endpoint) {
     lane.reset();
-    lane =
-        std::make_unique<WriteLane>(std::move(endpoint), Uuid::make(SystemClock().now()), limits, read_cache, nullptr);
+    lane = std::make_unique<WriteLane>(std::move(endpoint), Uuid::make(SystemClock().now()), limits, read_cache,
+                                       primary, nullptr);
   }
   void start(WriteLane::Limits limits) { start(patient(limits), patient(database.url())); }
 
@@ -89,6 +90,7 @@ class WriteLaneTest : public ::testing::Test {
   PostgresDatabase database{PostgresDatabase::Schema::complete};
   Connection outside{patient(database.url())};
   postgres::ReadCache read_cache;
+  postgres::Primary primary{[] {}};
   std::unique_ptr<WriteLane> lane;
 };
 
@@ -289,6 +291,52 @@ TEST_F(WriteLaneTest, AServerThatDoesNotAnswerIsGivenUpAndTheLaneContinues) {
   EXPECT_TRUE(insert(1).take());
 }
 
+TEST_F(WriteLaneTest, VerbsThatAreRepeatedSinglyDoNotWaitOneAfterTheOtherForALostServer) {
+  PostgresDatabase other;
+  Connection admin(patient(other.url()));
+  const auto name = outside.query("SELECT current_database()").front().text(0);
+  std::atomic<int> tries = 0;
+  auto endpoint = patient(database.url());
+  endpoint.on_no_session = [&] { ++tries; };
+  auto limits = patient();
+  limits.patience = std::chrono::milliseconds(0);  // one try
+  start(limits, endpoint);
+  auto gate = close_gate();
+  auto thrower = lane->submit({}, 0, [&, runs = 0](Transaction& transaction) mutable -> Result<void> {
+    transaction.changed();
+    if (++runs == 1) throw std::runtime_error("so the group is repeated singly");
+    admin.query("ALTER DATABASE " + name + " ALLOW_CONNECTIONS false");
+    transaction.connection().query("SELECT pg_terminate_backend(pg_backend_pid())");
+    return {};
+  });
+  std::vector<Commit<Result<std::int64_t>>> others;
+  for (int n = 1; n <= 5; ++n) others.push_back(insert(n));
+  gate.set_value();
+  EXPECT_THROW(thrower.take(), postgres::Lost);
+  for (auto& one : others) EXPECT_THROW(one.take(), postgres::Lost);
+  EXPECT_EQ(tries, 0) << "none of them tried to connect";
+  admin.query("ALTER DATABASE " + name + " ALLOW_CONNECTIONS true");
+  EXPECT_TRUE(insert(6).take()) << "the lane continues";
+}
+
+TEST_F(WriteLaneTest, AWaitForALostServerEndsWithTheShutdown) {
+  ShutdownDeadline shutdown_deadline;
+  std::promise<void> tried;
+  auto endpoint = patient("postgres://nobody@127.0.0.1:1/nothing");
+  endpoint.shutdown_deadline = &shutdown_deadline;
+  endpoint.on_no_session = [&, tries = 0]() mutable {
+    if (++tries == 2) tried.set_value();
+  };
+  auto limits = patient();
+  limits.patience = std::chrono::hours(24);
+  start(limits, endpoint);
+  auto verb = insert(1);
+  tried.get_future().wait();
+  shutdown_deadline.end_within(std::chrono::milliseconds(0));
+  EXPECT_THROW(verb.take(), Unavailable);
+  lane.reset();
+}
+
 TEST_F(WriteLaneTest, AMissingDatabaseIsReportedInOneLine) {
   WriteLane::Limits limits;
   limits.patience = std::chrono::milliseconds(100);
@@ -343,7 +391,7 @@ TEST_F(WriteLaneTest, ASessionHasItsOwnSettingsWhateverTheDatabasesDefaults) {
 // -- the pool
 
 TEST_F(WriteLaneTest, AReadIsRepeatedOnAnotherSessionWhenItsOwnWasLost) {
-  postgres::SessionPool pool(patient(database.url()), 2, kLong, nullptr);
+  postgres::SessionPool pool(patient(database.url()), 2, kLong, primary, nullptr);
   int calls = 0;
   const auto answer = pool.use([&](Connection& connection) {
     if (++calls == 1) connection.query("SELECT pg_terminate_backend(pg_backend_pid())");
@@ -354,14 +402,14 @@ TEST_F(WriteLaneTest, AReadIsRepeatedOnAnotherSessionWhenItsOwnWasLost) {
 }
 
 TEST_F(WriteLaneTest, WhenEverySessionIsInUseAReadWaitsForALimitedTime) {
-  postgres::SessionPool pool(patient(database.url()), 1, std::chrono::milliseconds(50), nullptr);
+  postgres::SessionPool pool(patient(database.url()), 1, std::chrono::milliseconds(50), primary, nullptr);
   const std::string failure = pool.use(
       [&](Connection&) { return failure_of([&] { pool.use([](Connection& second) { return second.lost(); }); }); });
   EXPECT_THAT(failure, HasSubstr("too many reads"));
 }
 
 TEST_F(WriteLaneTest, AnUnreachableServerIsReportedAtOnceAndNotTriedByEveryRead) {
-  postgres::SessionPool pool(patient("postgres://nobody@127.0.0.1:1/nothing"), 2, kLong, nullptr);
+  postgres::SessionPool pool(patient("postgres://nobody@127.0.0.1:1/nothing"), 2, kLong, primary, nullptr);
   for (int i = 0; i < 3; ++i) {
     EXPECT_THAT(failure_of([&] { pool.use([](Connection& one) { return one.lost(); }); }),
                 HasSubstr("Connection refused"));
@@ -371,7 +419,7 @@ TEST_F(WriteLaneTest, AnUnreachableServerIsReportedAtOnceAndNotTriedByEveryRead)
 TEST_F(WriteLaneTest, AReadThatIsNotAnsweredInTimeIsNotRepeated) {
   auto endpoint = patient(database.url());
   endpoint.answer_timeout = std::chrono::seconds(5);
-  postgres::SessionPool pool(endpoint, 2, kLong, nullptr);
+  postgres::SessionPool pool(endpoint, 2, kLong, primary, nullptr);
   int calls = 0;
   EXPECT_THROW(pool.use([&](Connection& connection) {
     ++calls;

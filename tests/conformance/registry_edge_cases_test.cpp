@@ -76,6 +76,7 @@ TEST_P(RegistryEdgeCases, AParentCanBeSetLater) {
 
 TEST_P(RegistryEdgeCases, ASecretOfAnUnknownWorkspaceIsNotKept) {
   EXPECT_ERROR(store->set_inbound_secret(unknown, "sealed", at(0)).take(), errors::workspace_not_found);
+  EXPECT_ERROR(store->ensure_inbound_secret(unknown, {"sealed", ""}, at(0)).take(), errors::workspace_not_found);
   EXPECT_ERROR(store->record_heartbeat(unknown, {}, at(0)).take(), errors::workspace_not_found);
   EXPECT_ERROR(store->find_delivery(unknown), errors::workspace_not_found);
   EXPECT_ERROR(store->patch_workspace(unknown, {}, at(0)).take(), errors::workspace_not_found);

@@ -148,6 +148,29 @@ TEST_P(Registry, OfManyFirstRegistrationsAtOnceOneSucceeds) {
   EXPECT_EQ(store->list_tokens(id).size(), 1u);
 }
 
+TEST_P(Registry, ARegistrationStoresTheInboundSecretOfAPushWorkspace) {
+  const auto id = make_workspace().id;
+  CheckedRegistration entry = registration_for(id);
+  entry.inbound_secret = NewInboundSecret{"first", ""};
+  EXPECT_EQ(store->register_agent(entry, at(1)).take()->inbound_secret, "") << "it is poll";
+  EXPECT_EQ(store->find_inbound_secret(id), "");
+  entry.delivery_mode = DeliveryMode::push;
+  entry.url = "https://x.example";
+  EXPECT_EQ(store->register_agent(entry, at(2)).take()->inbound_secret, "first");
+  EXPECT_EQ(store->find_inbound_secret(id), "first");
+  entry.inbound_secret = NewInboundSecret{"second", ""};
+  EXPECT_EQ(store->register_agent(entry, at(3)).take()->inbound_secret, "first") << "there is one";
+  entry.inbound_secret = NewInboundSecret{"third", "first"};
+  EXPECT_EQ(store->register_agent(entry, at(4)).take()->inbound_secret, "third");
+  entry.inbound_secret.reset();
+  EXPECT_EQ(store->register_agent(entry, at(5)).take()->inbound_secret, "third");
+  entry.enrolment = TokenId::make(at(0));
+  entry.token = token_for({});
+  entry.inbound_secret = NewInboundSecret{"fourth", "third"};
+  EXPECT_ERROR(store->register_agent(entry, at(6)).take(), errors::invalid_token);
+  EXPECT_EQ(store->find_inbound_secret(id), "third") << "refused, so nothing is stored";
+}
+
 TEST_P(Registry, AWorkspaceWithALiveTokenGetsNoOther) {
   const auto id = make_workspace().id;
   CheckedRegistration entry = registration_for(id);
@@ -259,11 +282,11 @@ TEST_P(Registry, RetentionKeepsUnreadRowsUntilTheCeiling) {
   append(workspace, audit, at(30));
   append(workspace, message("young"), at(500));
   ASSERT_TRUE(store->ack_inbox(workspace, 1).take());
-  EXPECT_EQ(store->prune(at(100), at(0), at(600), 100).take().value(), 2);
+  EXPECT_EQ(store->prune(at(100), at(0), at(600), 100).take()->rows, 2);
   std::vector<std::int64_t> left;
   for (const auto& row : inbox_of(workspace)) left.push_back(row.seq);
   EXPECT_EQ(left, (std::vector<std::int64_t>{2, 4}));
-  EXPECT_EQ(store->prune(at(100), at(25), at(600), 100).take().value(), 1) << "past the hard ceiling";
+  EXPECT_EQ(store->prune(at(100), at(25), at(600), 100).take()->rows, 1) << "past the hard ceiling";
   EXPECT_EQ(append(workspace, message("next"), at(700)).seq, 5) << "numbers are never used again";
 }
 
@@ -271,10 +294,10 @@ TEST_P(Registry, RetentionGoesInBoundedSteps) {
   const auto workspace = make_workspace().id;
   for (int i = 0; i < 5; ++i) append(workspace, message("m"), at(i));
   ASSERT_TRUE(store->ack_inbox(workspace, 5).take());
-  EXPECT_EQ(store->prune(at(100), at(0), at(600), 3).take().value(), 3);
+  EXPECT_EQ(store->prune(at(100), at(0), at(600), 3).take()->rows, 3);
   EXPECT_EQ(inbox_of(workspace).front().seq, 4) << "the oldest go first";
-  EXPECT_EQ(store->prune(at(100), at(0), at(600), 3).take().value(), 2);
-  EXPECT_EQ(store->prune(at(100), at(0), at(600), 3).take().value(), 0);
+  EXPECT_EQ(store->prune(at(100), at(0), at(600), 3).take()->rows, 2);
+  EXPECT_EQ(store->prune(at(100), at(0), at(600), 3).take()->rows, 0);
 }
 
 TEST_P(Registry, AnInboundSecretIsKeptAsItWasSealed) {
@@ -285,6 +308,12 @@ TEST_P(Registry, AnInboundSecretIsKeptAsItWasSealed) {
   ASSERT_TRUE(store->set_inbound_secret(workspace, opaque, at(1)).take());
   reopen();
   EXPECT_EQ(store->find_inbound_secret(workspace), opaque);
+  EXPECT_EQ(store->ensure_inbound_secret(workspace, {"new", ""}, at(2)).take().value(), opaque);
+  EXPECT_EQ(store->ensure_inbound_secret(workspace, {"new", opaque}, at(2)).take().value(), "new");
+  EXPECT_EQ(store->find_inbound_secret(workspace), "new");
+  const auto other = make_workspace().id;
+  EXPECT_EQ(store->ensure_inbound_secret(other, {"first", ""}, at(2)).take().value(), "first");
+  EXPECT_EQ(store->ensure_inbound_secret(other, {"second", ""}, at(2)).take().value(), "first");
 }
 
 }  // namespace

@@ -72,7 +72,7 @@ TEST_F(SqliteDatabase, EveryFailureOfSqliteHasOneType) {
   }
 }
 
-TEST_F(SqliteDatabase, AnExhaustedQuotaIsAFullDiskExceptInASync) {
+TEST_F(SqliteDatabase, AnExhaustedQuotaIsAFullDiskExceptInASyncOfTheDatabaseItself) {
   const auto database = open();
   database->execute("CREATE TABLE t (n)");
   {
@@ -85,8 +85,13 @@ TEST_F(SqliteDatabase, AnExhaustedQuotaIsAFullDiskExceptInASync) {
   for (const int error : {ENOSPC, EDQUOT}) {
     sqlite::Health its_own;
     Database one(file, Database::Mode::read_write, its_own);
-    const Fault fault(Call::sync, error);
-    EXPECT_THROW(one.execute("INSERT INTO t VALUES (2)"), Unavailable) << error;
+    {
+      const Fault fault(Call::sync, error);
+      EXPECT_THROW(one.execute("INSERT INTO t VALUES (2)"), OutcomeUnknown) << error;
+    }
+    EXPECT_TRUE(its_own.ok()) << "the same part of the log is written again";
+    const Fault fault(Call::sync, error, 1);  // the first sync is of the log
+    EXPECT_THROW(one.checkpoint(Database::Checkpoint::passive), Unavailable) << error;
     EXPECT_FALSE(its_own.ok()) << "pages that could not be synced may be lost, whatever the reason";
   }
 }

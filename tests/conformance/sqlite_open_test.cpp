@@ -5,14 +5,17 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <fstream>
+#include <functional>
+#include <thread>
 
 #include "backends.h"
 #include "base/test_folder.h"
 #include "faults.h"
 #include "model/errors.h"
 #include "store/sqlite/database/database.h"
-#include "store/sqlite/schema/data_lock.h"
+#include "store/sqlite/schema/opening.h"
 #include "store/sqlite/store.h"
 
 namespace restante::testing {
@@ -20,6 +23,14 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
+
+bool happens(const std::function<bool()>& condition) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (!condition() && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return condition();
+}
 
 class SqliteOpen : public ::testing::Test {
  protected:
@@ -38,6 +49,22 @@ class SqliteOpen : public ::testing::Test {
     };
     ASSERT_TRUE(applied());
     while (applied()) ASSERT_TRUE(sqlite::migrate_down(file));
+  }
+  void make_rows() {
+    auto store = open();
+    const auto workspace = make_workspace(*store);
+    for (int i = 0; i < 300; ++i) store->append_to_inbox(workspace, message(std::string(500, 'x')), at(i));
+  }
+  // In pages of rows; the schema can be read.
+  void damage_rows() {
+    make_rows();
+    const std::size_t pages = std::filesystem::file_size(file) / 4096;
+    ASSERT_GT(pages, 40u);
+    std::fstream damage(file, std::ios::in | std::ios::out | std::ios::binary);
+    for (std::size_t page = pages - 15; page < pages - 5; ++page) {
+      damage.seekp(static_cast<std::streamoff>(page * 4096));
+      damage << std::string(200, '\xff');
+    }
   }
   WorkspaceId make_workspace(Store& store) { return store.create_workspace({}, at(0)).take()->id; }
 
@@ -99,20 +126,28 @@ TEST_F(SqliteOpen, AForeignDatabaseIsRefusedAndLeftAsItIs) {
 }
 
 TEST_F(SqliteOpen, ADamagedDatabaseIsRefused) {
-  {
-    auto store = open();
-    const auto workspace = make_workspace(*store);
-    for (int i = 0; i < 300; ++i) store->append_to_inbox(workspace, message(std::string(500, 'x')), at(i));
-  }
-  const auto size = std::filesystem::file_size(file);
-  ASSERT_GT(size, 40u * 4096);
-  std::fstream damage(file, std::ios::in | std::ios::out | std::ios::binary);
-  for (std::size_t page = 20; page < 30; ++page) {
-    damage.seekp(static_cast<std::streamoff>(page * 4096));
-    damage << std::string(200, '\xff');
-  }
-  damage.close();
+  damage_rows();
   EXPECT_THAT([&] { open(); }, ThrowsMessage<OpenRefused>(HasSubstr("damaged")));
+}
+
+TEST_F(SqliteOpen, ALargeDatabaseIsServedAtOnceAndItsDamageIsFoundMeanwhile) {
+  damage_rows();
+  const auto store = open({.now = at(0), .checked_at_open = 0});
+  EXPECT_TRUE(happens([&] {
+    try {
+      store->check();
+      return false;
+    } catch (const Unavailable& e) {
+      EXPECT_THAT(e.what(), ::testing::AnyOf(HasSubstr("damaged"), HasSubstr("malformed")));
+      return true;
+    }
+  }));
+  EXPECT_THROW(store->create_workspace({}, at(0)).take(), Unavailable);
+}
+
+TEST_F(SqliteOpen, AStoreClosesBeforeItsCheckHasEnded) {
+  make_rows();
+  for (int i = 0; i < 20; ++i) EXPECT_NO_THROW(open({.now = at(0), .checked_at_open = 0})->check());
 }
 
 TEST_F(SqliteOpen, ALostDatabaseIsNeverTakenForANewOne) {
@@ -216,16 +251,56 @@ TEST_F(SqliteOpen, AfterAFailedSyncTheStoreReportsItUntilItIsOpenedAgain) {
   EXPECT_TRUE(store->append_to_inbox(workspace, message("again"), at(0)).take());
 }
 
+TEST_F(SqliteOpen, TheSameKeySettlesAWriteWhoseOutcomeIsUnknown) {
+  for (const int error : {EIO, ENOSPC}) {
+    auto store = open();
+    const auto workspace = make_workspace(*store);
+    const Claim claim{sha256("scope " + std::to_string(error)), sha256("request"), at(99)};
+    const auto append_once = [&] {
+      const ClaimedAnswer<Appended> once{claim, [](const Appended&) { return "answer"; }};
+      return store->append_to_inbox(workspace, message("said"), at(0), once).take();
+    };
+    {
+      const Fault fault(Call::sync, error);
+      EXPECT_THROW(append_once(), OutcomeUnknown) << error;
+    }
+    if (error == EIO) {
+      EXPECT_THROW(append_once(), Unavailable) << "until a restart";
+      store.reset();
+      store = open();
+    }
+    // Now it is stored: by this request, or by the first one, whose answer this one gets.
+    const auto second = append_once();
+    if (!second) EXPECT_EQ(earlier_answer_of(second), "answer");
+    EXPECT_EQ(earlier_answer_of(append_once()), "answer");
+    EXPECT_EQ(store->read_inbox(workspace, {})->size(), 1u) << error;
+  }
+}
+
 TEST_F(SqliteOpen, AFullDiskIsReportedAndReadingContinues) {
   auto store = open();
   const auto workspace = make_workspace(*store);
   {
     const Fault fault(Call::write, ENOSPC);
     EXPECT_THROW(store->append_to_inbox(workspace, message("no room"), at(0)).take(), StorageFull);
-    EXPECT_NO_THROW(store->check());
+    EXPECT_THROW(store->check(), StorageFull) << "as a message does";
     EXPECT_TRUE(store->find_workspace(workspace));
   }
+  EXPECT_NO_THROW(store->check());
   EXPECT_EQ(store->append_to_inbox(workspace, message("room"), at(0)).take()->seq, 1);
+}
+
+TEST_F(SqliteOpen, ADatabaseThatAnotherProgramHasLockedIsReported) {
+  auto store = open();
+  const auto workspace = make_workspace(*store);
+  {
+    sqlite::Health health;
+    sqlite::Database other(file.string(), sqlite::Database::Mode::read_write, health);
+    other.run("BEGIN IMMEDIATE");
+    EXPECT_THAT([&] { store->check(); }, ThrowsMessage<Unavailable>(HasSubstr("locked")));
+    EXPECT_TRUE(store->find_workspace(workspace)) << "reading goes on";
+  }
+  EXPECT_NO_THROW(store->check());
 }
 
 TEST_F(SqliteOpen, AWalDeletedWhileRunningIsNoticedBeforeAnotherWriteIsAcknowledged) {

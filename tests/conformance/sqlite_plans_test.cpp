@@ -4,6 +4,8 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <mutex>
 #include <set>
 
@@ -17,9 +19,16 @@ namespace {
 
 std::mutex scans_mutex;
 std::set<std::string> scans;
+std::map<std::string, int> steps;  // of SQLite's machine, by statement
+bool only_writes = false;          // counts the steps of statements in transactions only
 
 int record_scan(unsigned, void*, void* statement, void*) {
   auto* finished = static_cast<sqlite3_stmt*>(statement);
+  {
+    const std::lock_guard lock(scans_mutex);
+    const int made = sqlite3_stmt_status(finished, SQLITE_STMTSTATUS_VM_STEP, 1);
+    if (!only_writes || sqlite3_get_autocommit(sqlite3_db_handle(finished)) == 0) steps[sqlite3_sql(finished)] += made;
+  }
   if (sqlite3_stmt_status(finished, SQLITE_STMTSTATUS_FULLSCAN_STEP, 1) == 0) return 0;
   const std::lock_guard lock(scans_mutex);
   scans.insert(sqlite3_sql(finished));
@@ -53,7 +62,7 @@ class SqlitePlans : public ::testing::Test {
 
 TEST_F(SqlitePlans, TheHookSeesAScan) {
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(store->create_workspace({}, at(0)).take());
-  store->list_workspaces();
+  store->list_quiet_agents(at(0));
   EXPECT_EQ(scanned().size(), 1u);
 }
 
@@ -109,10 +118,10 @@ TEST_F(SqlitePlans, NoVerbOfUploadsScansATable) {
   EXPECT_TRUE(store->list_blobs(KeyRole::first, Place::inlined, "", 3).empty());
   store->count_blobs();
   for (const auto& sql : scanned()) {
-    // There is one head for each workspace, and a sum over all heads is intended. The list of dropped blobs is read
-    // from its beginning up to its limit. The figures read uploads, too; with one workspace they step through no heads.
-    const bool reads_heads = sql.find("inbox_heads") != std::string::npos && sql.find("'overdue'") == std::string::npos;
-    EXPECT_TRUE(reads_heads || sql.find("FROM dropped_blobs") != std::string::npos ||
+    // The figures of all workspaces are a sum over upload_totals, which has one row for each writing session. The list
+    // of dropped blobs is read from its beginning up to its limit.
+    EXPECT_TRUE(sql.find("FROM upload_totals") != std::string::npos ||
+                sql.find("FROM dropped_blobs") != std::string::npos ||
                 sql.find("blob_moves") != std::string::npos)  // it has one row
         << sql;
   }
@@ -136,6 +145,83 @@ TEST_F(SqlitePlans, NoVerbOfChunksScansATable) {
   EXPECT_EQ(chunks.drop({keys[0], keys[1]}).take()->blobs, 2);
   EXPECT_EQ(chunks.drop_unfinished(at(100)).take()->blobs, 9);
   EXPECT_THAT(scanned(), ::testing::IsEmpty());
+}
+
+class SqliteGrowth : public SqlitePlans {
+ protected:
+  // Unrelated ones, each with two rows, a task and a file.
+  void make_workspaces(int number) {
+    for (int i = 0; i < number; ++i) {
+      NewWorkspace wanted;
+      wanted.parent_id = store->create_workspace({}, at(100)).take()->id;
+      const auto workspace = store->create_workspace(wanted, at(100)).take()->id;
+      ASSERT_TRUE(store->append_to_inbox(workspace, message("m"), at(100)).take());
+      ASSERT_TRUE(store->stage_uploads(workspace, {small_file("f", "content")}, until(at(1'000'000)), at(100)).take());
+    }
+  }
+  std::map<std::string, int> steps_of(const std::function<void()>& verb, bool writes) {
+    verb();  // the statements are prepared
+    {
+      const std::lock_guard lock(scans_mutex);
+      steps.clear();
+      only_writes = writes;
+    }
+    verb();
+    const std::lock_guard lock(scans_mutex);
+    only_writes = false;
+    return steps;
+  }
+  // The number of the machine's steps is a cost that does not depend on the machine.
+  void expect_flat(const std::map<std::string, std::function<void()>>& verbs, bool writes = false) {
+    make_workspaces(20);
+    std::map<std::string, std::map<std::string, int>> before;
+    for (const auto& [name, verb] : verbs) before[name] = steps_of(verb, writes);
+    make_workspaces(200);
+    for (const auto& [name, verb] : verbs) {
+      for (const auto& [sql, number] : steps_of(verb, writes)) {
+        EXPECT_LE(number, before[name][sql] * 5 / 4 + 50) << name << ": " << sql;
+      }
+    }
+  }
+};
+
+TEST_F(SqliteGrowth, WhatIsAskedForOftenCostsTheSameWithTenTimesTheWorkspaces) {
+  const auto parent = store->create_workspace({}, at(0)).take()->id;
+  std::vector<WorkspaceId> children;
+  for (int i = 0; i < 3; ++i) {
+    NewWorkspace wanted;
+    wanted.parent_id = parent;
+    children.push_back(store->create_workspace(wanted, at(1)).take()->id);
+  }
+  InboxQuery query;
+  query.type = "agent_log";
+  query.above_seq = 0;
+  UploadFilter waiting;
+  waiting.limit = 10;
+  expect_flat({{"peers", [&] { EXPECT_EQ(store->list_relatives(children[0], true).size(), 3u); }},
+               {"a page of peers", [&] { EXPECT_EQ(store->list_relatives(parent, false, {{}, 2}).size(), 2u); }},
+               {"a page of workspaces", [&] { EXPECT_EQ(store->list_workspaces({children[0], 5}).size(), 5u); }},
+               {"a search", [&] { EXPECT_TRUE(store->search_inbox(children[0], query, 100)); }},
+               {"the figures of files", [&] { store->upload_stats(at(200), {.limit = 0}); }},
+               {"a page of the figures of files", [&] { store->upload_stats(at(200), {.limit = 5}); }},
+               {"the figures of tasks", [&] { store->delegation_stats(); }},
+               {"a page of files", [&] { EXPECT_EQ(store->list_uploads(waiting, at(200)).size(), 10u); }},
+               {"a list of no files",
+                [&] {
+                  UploadFilter failed = waiting;
+                  failed.group = UploadGroup::failed;
+                  EXPECT_TRUE(store->list_uploads(failed, at(200)).empty());
+                }},
+               {"a sweep with nothing due",
+                [&] { EXPECT_EQ(store->sweep_uploads(std::chrono::hours(1), 500, at(200)).take()->acked, 0); }},
+               {"acked tasks at the start", [&] { EXPECT_TRUE(store->callees_with_acked_tasks().empty()); }}});
+}
+
+TEST_F(SqliteGrowth, RetentionDoesNotLookAtEveryWorkspaceOnTheOnlyWriter) {
+  expect_flat(
+      {{"retention", [&] { EXPECT_EQ(store->prune(at(0), at(0), at(200), 100).take()->rows, 0); }},
+       {"agents that are offline", [&] { EXPECT_TRUE(store->set_unseen_agents_offline(at(0), at(200)).take()); }}},
+      true);
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <atomic>
 #include <thread>
 
@@ -202,6 +203,77 @@ TEST_P(Tokens, ASessionIsOpenedByALiveTokenAndRevokedWithIt) {
     EXPECT_TRUE(store->add_token(late, at(2)).take().error().is(errors::invalid_token));
     EXPECT_FALSE(store->find_token(late.hash));
   }
+}
+
+TEST_P(Tokens, OneSessionMoreThanATokenMayHaveEndsItsOldest) {
+  const auto workspace = make_workspace().id;
+  const TokenId link = add(fresh(TokenKind::sender, workspace)).id;
+  const TokenId other = add(fresh(TokenKind::sender, workspace)).id;
+  const auto open = [&](std::optional<TokenId> by, std::int64_t now) {
+    NewToken session = fresh(TokenKind::session, by ? std::optional(workspace) : std::nullopt, at(1'000'000));
+    session.opened_by = by;
+    return store->open_session(session, at(now)).take().value();
+  };
+  const TokenId of_other = open(other, 0).session.id;
+  const TokenId of_operator = open(std::nullopt, 0).session.id;
+  std::vector<TokenId> sessions;
+  for (int i = 0; i < kMostSessions; ++i) {
+    const auto opened = open(link, 1 + i);
+    EXPECT_TRUE(opened.ended.empty());
+    sessions.push_back(opened.session.id);
+  }
+  ASSERT_TRUE(store->revoke_token(sessions[3], at(50)).take());
+  EXPECT_TRUE(open(link, 51).ended.empty()) << "only live ones count";
+  EXPECT_EQ(open(link, 52).ended, std::vector<TokenId>{sessions[0]});
+  EXPECT_EQ(open(link, 53).ended, std::vector<TokenId>{sessions[1]});
+  EXPECT_TRUE(store->find_token(sessions[0])->revoked_at);
+  for (const TokenId& id : {sessions[2], of_other, of_operator, link}) EXPECT_FALSE(store->find_token(id)->revoked_at);
+  for (int i = 1; i < kMostSessions; ++i) EXPECT_TRUE(open(std::nullopt, 60 + i).ended.empty());
+  EXPECT_EQ(open(std::nullopt, 100).ended, std::vector<TokenId>{of_operator});
+}
+
+TEST_P(Tokens, ASessionThatIsOpenedAfterTheClockWasSetBackIsNotTheOneThatEnds) {
+  const auto workspace = make_workspace().id;
+  const TokenId link = add(fresh(TokenKind::sender, workspace)).id;
+  for (const std::optional<TokenId> by : {std::optional(link), std::optional<TokenId>()}) {
+    const auto open = [&](std::int64_t now) {
+      NewToken session = fresh(TokenKind::session, by ? std::optional(workspace) : std::nullopt, at(1'000'000));
+      session.opened_by = by;
+      return store->open_session(session, at(now)).take().value();
+    };
+    const TokenId oldest = open(100).session.id;
+    for (int i = 1; i < kMostSessions; ++i) EXPECT_TRUE(open(100 + i).ended.empty());
+    const auto opened = open(50);
+    EXPECT_EQ(opened.ended, std::vector<TokenId>{oldest});
+    EXPECT_FALSE(store->find_token(opened.session.id)->revoked_at);
+    EXPECT_EQ(open(51).ended, std::vector<TokenId>{opened.session.id}) << "the oldest of the others, by their times";
+  }
+}
+
+TEST_P(Tokens, RowsOfTokensThatEndedLongAgoLeave) {
+  const auto workspace = make_workspace().id;
+  const TokenId live = add(fresh(TokenKind::sender, workspace)).id;
+  const TokenId later = add(fresh(TokenKind::session, workspace, at(500))).id;
+  std::vector<TokenId> dead;
+  for (int i = 0; i < 3; ++i) dead.push_back(add(fresh(TokenKind::session, workspace, at(10 + i))).id);
+  for (int i = 0; i < 2; ++i) {
+    dead.push_back(add(fresh(TokenKind::sender, workspace)).id);
+    ASSERT_TRUE(store->revoke_token(dead.back(), at(20)).take());
+  }
+  const auto left = [&] {
+    return std::ranges::count_if(dead, [&](TokenId id) { return store->find_token(id).has_value(); });
+  };
+  const auto prune = [&](std::int64_t now, int limit) {
+    return store->prune(at(0), at(0), at(now) + kDeadTokensStay, limit).take().value();
+  };
+  EXPECT_FALSE(prune(9, 100).more);
+  EXPECT_EQ(left(), 5);
+  EXPECT_TRUE(prune(30, 2).more);
+  EXPECT_EQ(left(), 3) << "in bounded steps";
+  while (prune(30, 2).more) continue;
+  EXPECT_EQ(left(), 0);
+  EXPECT_TRUE(store->find_token(live));
+  EXPECT_TRUE(store->find_token(later)) << "it has not ended for that long";
 }
 
 }  // namespace

@@ -259,7 +259,7 @@ TEST_P(UploadLifecycle, FinishedUploadsAreKeptAsLongAsInboxRows) {
   }
   ASSERT_TRUE(store->ack_inbox(workspace, 10).take());
   std::int64_t deleted = 0;
-  while (const auto step = store->prune(at(103), at(0), at(200), 2).take().value()) deleted += step;
+  while (const auto step = store->prune(at(103), at(0), at(200), 2).take()->rows) deleted += step;
   EXPECT_EQ(deleted, 3 + 3 + 5) << "three finished uploads, their receipts, and the arrivals";
   EXPECT_ERROR(store->find_upload_status(workspace, ids[2], at(200)), errors::upload_gone);
   EXPECT_EQ(state(workspace, ids[3], at(200)), UploadState::recalled);

@@ -156,6 +156,32 @@ TEST_P(UploadLists, TheFiguresAddUpByStateInTotalAndByWorkspace) {
   EXPECT_EQ(before.total.never_fetched, (UploadTally{4, 16}));
 }
 
+TEST_P(UploadLists, TheFiguresOfAPageHaveTheTotalOfAll) {
+  std::vector<WorkspaceId> workspaces;
+  for (int i = 0; i < 4; ++i) workspaces.push_back(make_workspace().id);
+  std::ranges::sort(workspaces);
+  for (const int i : {0, 1, 3}) stage(workspaces[i], file("f", 10 + i));
+  const auto listed = [](const AllUploadStats& stats) {
+    std::vector<WorkspaceId> all;
+    for (const auto& one : stats.workspaces) all.push_back(one.first);
+    return all;
+  };
+  const auto first = store->upload_stats(at(1), {.limit = 2});
+  EXPECT_EQ(first.total.never_fetched, (UploadTally{3, 34}));
+  EXPECT_THAT(listed(first), ElementsAre(workspaces[0], workspaces[1]));
+  EXPECT_EQ(first.next, workspaces[1]);
+  const auto second = store->upload_stats(at(1), {.after = first.next, .limit = 3});
+  EXPECT_THAT(listed(second), ElementsAre(workspaces[3]));
+  EXPECT_FALSE(second.next);
+  const auto total = store->upload_stats(at(1), {.limit = 0});
+  EXPECT_EQ(total.total.never_fetched, (UploadTally{3, 34}));
+  EXPECT_THAT(listed(total), IsEmpty());
+  const auto one = store->upload_stats(at(1), {.only = workspaces[3]});
+  EXPECT_EQ(one.total.never_fetched, (UploadTally{1, 13}));
+  EXPECT_THAT(listed(one), ElementsAre(workspaces[3]));
+  EXPECT_EQ(store->upload_stats(at(1), {.only = workspaces[2]}).total.never_fetched, UploadTally{});
+}
+
 TEST_P(UploadLists, TheFiguresFollowDeletedFiles) {
   const auto workspace = make_workspace().id;
   stage_all(workspace, "");

@@ -63,6 +63,18 @@ TEST_P(UploadSweeps, AckedRowsAreDeletedAfterTheRetentionWithoutAnotherReceipt) 
   EXPECT_THAT(store->list_dropped_blobs(10, at(0), ""), ElementsAre(key));
 }
 
+TEST_P(UploadSweeps, ACandidateKeepsItsFirstTimeUntilItIsGone) {
+  EXPECT_THAT(store->list_orphan_candidates(), IsEmpty());
+  ASSERT_TRUE(store->change_orphan_candidates({{"dir:a", at(1)}, {"dir:b", at(1)}}, {}).take());
+  ASSERT_TRUE(store->change_orphan_candidates({{"dir:a", at(9)}, {"dir:c", at(9)}}, {"dir:b", "dir:x"}).take());
+  const auto all = store->list_orphan_candidates();
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0].blob_key, "dir:a");
+  EXPECT_EQ(all[0].since, at(1));
+  EXPECT_EQ(all[1].blob_key, "dir:c");
+  EXPECT_EQ(all[1].since, at(9));
+}
+
 TEST_P(UploadSweeps, ARetentionOfZeroDeletesAtOnceAndAnAckedFileNeverExpires) {
   const auto workspace = make_workspace().id;
   stage_acked(workspace, at(5));

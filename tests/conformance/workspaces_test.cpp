@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "backends.h"
 #include "model/errors.h"
 
@@ -73,6 +75,28 @@ TEST_P(Workspaces, ADeliveryModeIsTheOneRegisteredLast) {
   patch.delivery_mode = DeliveryMode::poll;
   ASSERT_TRUE(store->patch_workspace(id, patch, at(2)).take());
   EXPECT_EQ(store->find_delivery(id).value(), DeliveryMode::poll);
+}
+
+TEST_P(Workspaces, ARegistrationWithoutAModeChangesNone) {
+  const auto id = make_workspace().id;
+  CheckedRegistration entry = registration_for(id);
+  entry.url = "https://x.example";
+  const auto registered = store->register_agent(entry, at(1)).take().value().workspace;
+  EXPECT_EQ(registered.delivery_mode, DeliveryMode::poll) << "a url alone does not make it push";
+  EXPECT_EQ(registered.url, "https://x.example");
+  EXPECT_EQ(store->find_delivery(id).value(), DeliveryMode::poll);
+  entry.delivery_mode = DeliveryMode::push;
+  ASSERT_TRUE(store->register_agent(entry, at(2)).take());
+  const auto again = store->register_agent(registration_for(id), at(3)).take().value().workspace;
+  EXPECT_EQ(again.delivery_mode, DeliveryMode::push);
+  EXPECT_EQ(again.url, "https://x.example") << "without a url the callback stays";
+  entry.url.clear();
+  EXPECT_ERROR(store->register_agent(entry, at(4)).take(), errors::bad_field);
+  CheckedRegistration fresh = registration_for(WorkspaceId::make(at(0)));
+  fresh.create_as = "new";
+  fresh.url = "https://x.example";
+  EXPECT_EQ(store->register_agent(fresh, at(5)).take()->workspace.delivery_mode, DeliveryMode::push);
+  EXPECT_EQ(store->find_workspace(fresh.id)->url, "https://x.example");
 }
 
 TEST_P(Workspaces, TheListIsOldestFirstAndWithoutTheRemoved) {
@@ -209,6 +233,88 @@ TEST_P(Workspaces, AStoreDescribesItsDatabaseAndTheNewestMigration) {
   EXPECT_TRUE(facts.version[0] >= '0' && facts.version[0] <= '9') << facts.version;
   EXPECT_GT(facts.schema, 0);
   EXPECT_FALSE(facts.schema_name.empty());
+}
+
+std::vector<WorkspaceId> ids_of(const std::vector<Workspace>& workspaces) {
+  std::vector<WorkspaceId> ids;
+  for (const Workspace& workspace : workspaces) ids.push_back(workspace.id);
+  return ids;
+}
+
+TEST_P(Workspaces, PagesOfTheListFollowEachOtherAlsoAmongThoseOfOneMoment) {
+  std::vector<WorkspaceId> made;
+  for (const int when : {0, 5, 5, 5, 9}) made.push_back(make_workspace("agent", at(when)).id);
+  std::sort(made.begin() + 1, made.begin() + 4);
+  remove(made[2]);
+  made.erase(made.begin() + 2);
+  EXPECT_EQ(ids_of(store->list_workspaces()), made);
+  std::vector<WorkspaceId> paged;
+  WorkspacePage page{{}, 1};
+  for (auto some = store->list_workspaces(page); !some.empty(); some = store->list_workspaces(page)) {
+    ASSERT_EQ(some.size(), 1u);
+    paged.push_back(some.front().id);
+    page.after = paged.back();
+  }
+  EXPECT_EQ(paged, made);
+  page.after = WorkspaceId::make(at(0));
+  EXPECT_TRUE(store->list_workspaces(page).empty()) << "after an unknown one";
+  EXPECT_TRUE(store->list_workspaces({made[0], 0}).empty());
+}
+
+TEST_P(Workspaces, RelativesAreAncestorsDescendantsAndSiblings) {
+  const auto make = [&](std::optional<WorkspaceId> parent, std::int64_t when) {
+    NewWorkspace wanted;
+    wanted.name = "agent";
+    wanted.parent_id = parent;
+    return store->create_workspace(wanted, at(when)).take()->id;
+  };
+  const auto root = make({}, 1);
+  const auto child = make(root, 2);
+  const auto sibling = make(root, 3);
+  const auto grandchild = make(child, 4);
+  const auto other_root = make({}, 5);
+  make(other_root, 6);
+  const auto removed = make(root, 7);
+  remove(removed);
+  const auto of = [&](WorkspaceId id, bool roots, const WorkspacePage& page = {}) {
+    return ids_of(store->list_relatives(id, roots, page));
+  };
+  using Ids = std::vector<WorkspaceId>;
+  EXPECT_EQ(of(child, false), (Ids{root, sibling, grandchild}));
+  EXPECT_EQ(of(grandchild, true), (Ids{root, child}));
+  EXPECT_EQ(of(root, true), (Ids{child, sibling, grandchild, other_root}));
+  EXPECT_EQ(of(root, false), (Ids{child, sibling, grandchild}));
+  EXPECT_EQ(of(root, true, {{}, 2}), (Ids{child, sibling}));
+  EXPECT_EQ(of(root, true, {sibling, 2}), (Ids{grandchild, other_root}));
+  EXPECT_EQ(of(WorkspaceId::make(at(0)), true), Ids{});
+}
+
+TEST_P(Workspaces, ASilenceIsRecordedOnceUntilTheNextPoll) {
+  const auto silent = make_workspace().id;
+  const auto never_polled = make_workspace().id;
+  const auto polls = make_workspace().id;
+  poll(silent, at(10));
+  poll(polls, at(100));
+  const auto quiet = store->list_quiet_agents(at(50));
+  ASSERT_EQ(quiet.size(), 1u);
+  EXPECT_EQ(quiet[0].id, silent);
+  EXPECT_EQ(quiet[0].last_poll_at, at(10));
+  const auto record = [&](std::vector<QuietAgent> agents) {
+    return store->record_silences(std::move(agents), at(120)).take().value();
+  };
+  EXPECT_EQ(record({quiet[0], {never_polled, at(200)}, {polls, at(99)}}), std::vector<WorkspaceId>{silent})
+      << "the others never polled, or have polled since";
+  EXPECT_TRUE(record(quiet).empty()) << "another server has reported it";
+  EXPECT_TRUE(store->is_reported_silent(silent));
+  EXPECT_EQ(store->count_silent_agents(), 1);
+  EXPECT_TRUE(store->list_quiet_agents(at(50)).empty());
+  reopen();
+  EXPECT_TRUE(store->is_reported_silent(silent));
+  poll(silent, at(130));
+  EXPECT_FALSE(store->is_reported_silent(silent));
+  EXPECT_EQ(record({{silent, at(130)}, {polls, at(100)}}).size(), 2u);
+  remove(silent);
+  EXPECT_EQ(store->count_silent_agents(), 1) << "a removed workspace is not silent";
 }
 
 }  // namespace

@@ -21,6 +21,7 @@ namespace {
 using sqlite::Database;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 
 // A writer on a table of numbers.
 class GroupWriter : public ::testing::Test {
@@ -115,6 +116,20 @@ TEST_F(GroupWriter, AnAnswerComesOnlyOnceTheRowIsVisibleToOthers) {
   auto commit = insert(1);
   commit.on_done([&] { seen.set_value(numbers()); });
   EXPECT_THAT(seen.get_future().get(), ElementsAre(1));
+}
+
+TEST_F(GroupWriter, WhatAVerbHoldsEndsWithItsAnswerAndNotWithTheNextWrite) {
+  std::promise<void> ended;
+  std::shared_ptr<void> held(nullptr, [&ended](void*) { ended.set_value(); });
+  writer->submit(0, [held = std::move(held)](Database&) -> Result<void> { return {}; });
+  EXPECT_EQ(ended.get_future().wait_for(std::chrono::minutes(2)), std::future_status::ready);
+}
+
+TEST_F(GroupWriter, AnObserverThatThrowsFailsNothing) {
+  auto first = insert(1);
+  first.then([](const Result<std::int64_t>&) { throw std::runtime_error("an observer"); });
+  EXPECT_TRUE(first.take());
+  EXPECT_TRUE(insert(2).take());
 }
 
 TEST_F(GroupWriter, AVerbThatViolatesAConstraintFailsAlone) {
@@ -224,15 +239,57 @@ TEST_F(GroupWriter, AFullDiskFailsTheGroupAndIsOverOnceThereIsRoom) {
   EXPECT_THAT(numbers(), ElementsAre(1, 4));
 }
 
+TEST_F(GroupWriter, AFullDiskIsTriedAgainOnceTheLogIsEmpty) {
+  for (int n = 1; n <= 10; ++n) ASSERT_TRUE(insert(n).take());
+  const std::string before = wal_header();
+  {
+    const Fault fault(Call::write, ENOSPC, 0, 1);
+    EXPECT_TRUE(insert(11).take());
+    EXPECT_EQ(fault.hits(), 1);
+  }
+  EXPECT_NE(wal_header(), before) << "it has started over";
+  EXPECT_EQ(numbers().size(), 11u);
+}
+
 TEST_F(GroupWriter, AFailedSyncFailsTheGroupAndEverythingAfterIt) {
   ASSERT_TRUE(insert(1).take());
   {
     const Fault fault(Call::sync, EIO);
-    EXPECT_THROW(insert(2).take(), Unavailable);
+    EXPECT_THROW(insert(2).take(), OutcomeUnknown);
     EXPECT_GT(fault.hits(), 0);
   }
   EXPECT_FALSE(health->ok());
-  EXPECT_THROW(insert(3).take(), Unavailable) << "also when the disk seems to work again";
+  auto after = insert(3);
+  try {
+    (void)after.take();
+    FAIL() << "also when the disk seems to work again";
+  } catch (const OutcomeUnknown&) {
+    FAIL() << "it was not tried";
+  } catch (const Unavailable&) {
+  }
+}
+
+TEST_F(GroupWriter, ASyncThatFindsNoRoomFailsTheGroupAndIsOverOnceThereIsRoom) {
+  for (const int error : {ENOSPC, EDQUOT}) {
+    start({});
+    ASSERT_TRUE(insert(error * 4 + 1).take());
+    {
+      const Fault fault(Call::sync, error);
+      auto gate = close_gate();
+      auto second = insert(error * 4 + 2);
+      auto third = insert(error * 4 + 3);
+      gate.set_value();
+      EXPECT_THROW(second.take(), OutcomeUnknown);
+      EXPECT_THROW(third.take(), OutcomeUnknown);
+      EXPECT_GT(fault.hits(), 0);
+    }
+    EXPECT_TRUE(health->ok());
+    EXPECT_TRUE(insert(error * 4 + 4).take());
+  }
+  writer.reset();
+  start({});
+  const auto of = [](int error, int number) { return std::int64_t{error} * 4 + number; };
+  EXPECT_THAT(numbers(), UnorderedElementsAre(of(ENOSPC, 1), of(ENOSPC, 4), of(EDQUOT, 1), of(EDQUOT, 4)));
 }
 
 // A verb of 17 MiB makes a checkpoint due. Its syncs come after the answer, on another thread or before a later group.

@@ -250,6 +250,15 @@ class Postgres:
         subprocess.run(["ipcrm", "-m", segment], **account(), cwd="/", stderr=subprocess.DEVNULL, check=False)
 
 
+@contextmanager
+def primary_and_standby():
+    """(primary, standby): the primary acknowledges nothing before its standby has it."""
+    with Postgres(DURABLE) as primary, Postgres(DURABLE, standby_of=primary) as standby:
+        primary.sql("ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()")
+        wait_until(lambda: primary.sql("SELECT sync_state FROM pg_stat_replication") == "sync\n", "the standby follows")
+        yield primary, standby
+
+
 def main():
     settings = DURABLE if "--durable" in sys.argv else QUICK
     # Only the end of its input ends it. An interrupt also reaches the parent process, which then closes that input.

@@ -22,6 +22,7 @@ BODIES = {
     "invite": lambda w: {"kind": "sender", "workspace_id": w.subject.id, "label": "Ada"},
     "register": lambda w: {"id": w.subject.id, "agent_card": {"name": "tester"}, "delivery_mode": "poll"},
     "heartbeat": lambda w: {"workspace_id": w.subject.id, "active_tasks": 1, "current_task": "testing", "error_rate": 0.0, "uptime_seconds": 5},
+    "updateCard": lambda w: {"workspace_id": w.subject.id, "agent_card": {"name": "tester"}},
     "checkAccess": lambda w: {"caller_id": w.subject.id, "target_id": w.other.id},
     "logActivity": lambda w: {"activity_type": "agent_log", "summary": "tested", "request_body": {"a": [1, None]}},
     "ackActivity": lambda w: {"acked_seq": 0},
