@@ -128,8 +128,8 @@ def landed(folder):
 def cursor(folder):
     """The cursor that the poller has written to its file."""
     state = folder / "poller.state"
-    text = state.read_text() if state.exists() else "0"
-    return json.loads(text)["cursor"] if text.startswith("{") else int(text)
+    text = state.read_text() if state.exists() else ""
+    return json.loads(text)["cursor"] if text.startswith("{") else text.strip().removeprefix("since_id=")
 
 
 ODD = ["two\nlines\n\nand a blank one", 'a "quoted" word and \'another\'', "C:\\new\\table \\0 \\x41 \\\\", "Größe: 3 µm, 漢字 😀",
@@ -138,7 +138,7 @@ ODD = ["two\nlines\n\nand a blank one", 'a "quoted" word and \'another\'', "C:\\
 
 def last_row(workspace):
     """The cursor after the last row of the inbox."""
-    return [row["seq"] for row in workspace.activity() if row["activity_type"] == "a2a_receive"][-1]
+    return [row["id"] for row in workspace.activity() if row["activity_type"] == "a2a_receive"][-1]
 
 
 LANGUAGES = pytest.mark.parametrize("language", [pytest.param("sh", marks=pytest.mark.skipif(not shutil.which("jq"), reason="jq is not installed")),
@@ -167,6 +167,21 @@ def test_a_poller_prints_any_text_unchanged_lands_files_and_goes_on_after_a_kill
         poller.wait_message("and this")
         assert re.findall("^message: (while it was away|and this|.*)", poller.text(), re.M)[0].startswith("while it was away")
         assert poller.text().count("message: ") == 2, "messages that were printed before the kill are not printed again"
+
+
+@LANGUAGES
+def test_a_poller_goes_on_from_the_number_that_an_earlier_version_has_stored(start, tmp_path, language):
+    workspace = Workspace(start())
+    send(workspace, "already printed")
+    row, = [row for row in workspace.activity() if row["activity_type"] == "a2a_receive"]
+    state = tmp_path / "poller.state"
+    state.write_text(json.dumps({"cursor": row["seq"], "files": {}}) if language == "python" else f"{row['seq']}\n")
+    send(workspace, "not yet printed")
+    with Poller(language, tmp_path, workspace) as poller:
+        poller.wait_message("not yet printed")
+        send(workspace, "the last one")
+        poller.wait_message("the last one")
+        assert re.findall("^message: (not yet printed|the last one|.*)", poller.text(), re.M) == ["not yet printed", "the last one"]
 
 
 def test_the_python_poller_answers_with_the_paths_of_the_files(start, tmp_path):

@@ -1,6 +1,5 @@
 """One blob check for all servers on a database: it is started at one server, and every other server reports its state, also after the
 server that ran it was killed or stopped."""
-import contextlib
 import json
 import os
 import subprocess
@@ -8,6 +7,7 @@ import threading
 
 import pytest
 
+from support.blocked_open import BlockedOpen
 from support.checks import check_error
 from support.workspace import Workspace
 from support.server import Server, binary
@@ -56,17 +56,6 @@ class CheckCommand:
                 self._reader.join()
 
 
-@contextlib.contextmanager
-def blocked_by_fifo(path):
-    """Replaces the file by a FIFO, whose open() blocks: a check stays in the middle for as long as the test needs."""
-    data = path.read_bytes()
-    path.unlink()
-    os.mkfifo(path, 0o600)
-    yield
-    path.unlink()
-    path.write_bytes(data)
-
-
 def with_files(server):
     """Uploads three files; returns the paths of their blobs, in the order in which a check reads them."""
     workspace, paths = Workspace(server), []
@@ -76,10 +65,12 @@ def with_files(server):
     return paths
 
 
-def test_a_check_started_at_one_server_is_followed_at_another_which_reports_when_the_first_is_killed(group):
-    killed, other, third = (group.add(NO_BACKGROUND) for _ in range(3))
+def test_a_check_started_at_one_server_is_followed_at_another_which_reports_when_the_first_is_killed(group, tmp_path):
+    opens = BlockedOpen(tmp_path)
+    killed = group.add(NO_BACKGROUND, environment=opens.environment)
+    other, third = (group.add(NO_BACKGROUND) for _ in range(2))
     paths = with_files(other)
-    with blocked_by_fifo(paths[1]):
+    with opens.blocked(paths[1]):
         assert start(killed).status == 202
         wait_until(lambda: report(other)["files"] == 1, "the first file has been looked at", 4 * CEILING)
         assert report(third)["state"] == "running" and report(third)["all_files"] == 3
@@ -117,13 +108,15 @@ def test_the_last_report_is_shown_after_a_restart_and_a_stop_is_shown_as_a_stop(
 
 
 def test_alone_on_its_database_a_server_does_not_wait_for_the_one_that_was_killed(tmp_path):
-    with Server(NO_BACKGROUND, data=tmp_path) as killed:
+    opens, data = BlockedOpen(tmp_path), tmp_path / "data"
+    data.mkdir()
+    with Server(NO_BACKGROUND, data=data, environment=opens.environment) as killed:
         paths = with_files(killed)
-        with blocked_by_fifo(paths[1]):
+        with opens.blocked(paths[1]):
             assert start(killed, fix=True).status == 202
             wait_until(lambda: report(killed)["files"] == 1, "the first file has been looked at", 4 * CEILING)
             killed.kill()
-    with Server(NO_BACKGROUND, data=tmp_path) as server:
+    with Server(NO_BACKGROUND, data=data) as server:
         state = report(server)
         assert (state["state"], state["fix"], state["files"]) == ("interrupted", True, 1)
         assert "All is well." in CheckCommand(server).end(0)

@@ -10,7 +10,7 @@ import time
 import pytest
 
 BINARY = os.environ["RESTANTE_BINARY"]
-COMMANDS = ["serve", "dev", "connect", "mcp", "status", "doctor", "send", "workspace", "token", "invite", "uploads", "delegate", "tasks", "task", "sweep", "blobs", "migrate", "move", "config", "completion"]
+COMMANDS = ["serve", "dev", "connect", "mcp", "status", "doctor", "send", "workspace", "token", "invite", "uploads", "delegate", "tasks", "task", "sweep", "clock", "blobs", "restored", "migrate", "move", "config", "completion"]
 GROUPS = {"workspace": ["create", "list", "show", "remove", "set"], "token": ["list", "create", "revoke", "admin"],
           "migrate": ["up", "down", "status"], "task": ["show", "cancel", "retry"]}
 EVERY_COMMAND = [*COMMANDS, *(f"{group} {word}" for group, words in GROUPS.items() for word in words)]

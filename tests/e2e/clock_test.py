@@ -1,8 +1,13 @@
 """The wall clock of a running server jumps, while its steady clock goes on: order, ids and tokens stay right. Time zones and the dates
 that clients send have no effect."""
 import datetime
+import json
+import os
+import subprocess
 
 import pytest
+
+from support.server import binary
 
 from support.workspace import Workspace, sweep
 from support.waiting import wait_until
@@ -99,6 +104,52 @@ def test_a_clock_that_jumps_a_day_forward_and_back_loses_no_waiting_file(start, 
     clock.set()
     assert server.get(workspace.content(file_id), token=workspace.token).body == b"kept"
     assert server.request("POST", workspace.path(f"pending-uploads/{file_id}/ack"), token=workspace.token).status == 200
+
+
+def accept_clock(server):
+    where = ["--url", f"http://127.0.0.1:{server.port}", "--data", server.data, "--json"]
+    clean = {key: value for key, value in os.environ.items() if not key.startswith("RESTANTE_")}
+    ran = subprocess.run([binary(), "clock", "accept", *where], env=clean, capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 0, ran.stderr
+    return json.loads(ran.stdout)
+
+
+def test_a_server_that_starts_forty_days_ahead_deletes_nothing_until_the_operator_accepts_the_clock(start, clock, tmp_path):
+    data = tmp_path / "data"
+    data.mkdir()
+    first = start({"uploads.sweep_every": "1s"}, environment=clock.environment, data=data)
+    assert first.get("/ready").json()["checks"]["clock"] == "ok"
+    workspace = Workspace(first)
+    (file_id, _), = workspace.upload(("kept.txt", b"kept"))
+    first.kill()
+    clock.set(days=40)
+    server = start({"uploads.sweep_every": "1s"}, environment=clock.environment, data=data)
+    workspace = workspace.on(server)
+    ready = server.get("/ready")
+    assert ready.status == 200 and ready.json()["checks"]["clock"] == "doubted", ready
+    server.wait_log("clock_doubted")
+    assert server.metric("restante_clock_trusted") == 0
+    assert "restante clock accept" in server.get("/admin/health", token=server.admin_token).json()["clock_doubt"]
+    assert sweep(server)["expired"] == 0
+    assert [row["file_id"] for row in server.get(workspace.path("pending-uploads"), token=workspace.token).json()] == [file_id]
+    assert server.get(workspace.content(file_id), token=workspace.token).body == b"kept"
+    assert "40 days" in accept_clock(server)["was"]
+    wait_until(lambda: server.metric("restante_pending_uploads_swept_total", '{outcome="expired"}') == 1, "the file has expired")
+    assert server.metric("restante_clock_trusted") == 1
+    assert accept_clock(server)["was"] is None
+
+
+def test_a_clock_that_is_consistent_for_long_enough_is_trusted_again(start, clock, tmp_path):
+    data = tmp_path / "data"
+    data.mkdir()
+    first = start(environment=clock.environment, data=data)
+    first.kill()
+    clock.set(days=3)
+    server = start({"clock.confirm": "1s"}, environment=clock.environment, data=data)
+    server.wait_log("clock_doubted")
+    clock.set()  # the file system keeps the true time: with another one the doubt does not end
+    server.wait_log("clock_trusted")
+    wait_until(lambda: server.get("/ready").json()["checks"]["clock"] == "ok", "the clock is trusted")
 
 
 def test_held_polls_end_by_the_steady_clock_whatever_the_wall_clock_does(start, clock):

@@ -4,8 +4,11 @@ import os
 import pty
 import re
 import select
+import sqlite3
 import subprocess
 import threading
+import uuid
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
@@ -137,7 +140,12 @@ def test_colours_are_for_terminals(operator, server):
 
 
 def test_a_hostile_name_cannot_act_on_the_terminal(operator, server):
-    Workspace(server, "evil\x1b[2J\r\nforged  online")
+    evil = Workspace(server, "evil\x1b[2J\r\nforged  online")
+    assert re.search(r"^evil\[2Jforged  online +awaiting agent", operator("workspace", "list"), re.M), "control characters are removed"
+    # Earlier versions stored them.
+    with closing(sqlite3.connect(server.data / "restante.db")) as rows:
+        rows.execute("UPDATE workspaces SET name = ? WHERE id = ?", ("evil\x1b[2J\r\nforged  online", uuid.UUID(evil.id).bytes))
+        rows.commit()
     shown = operator("workspace", "list")
     assert "\x1b" not in shown and "\r" not in shown
     assert re.search(r"^evil \[2J  forged  online +awaiting agent +poll +never", shown, re.M), shown

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import resource
+import shutil
 import signal
 import stat
 import threading
@@ -578,6 +579,70 @@ def test_an_agent_without_state_goes_on_from_the_servers_last_ack(workspace, con
     wait_until(lambda: len(workspace.messages()) == 2, "the file that waited")
     assert [(d["type"], d["text"]) for d in fresh.deliveries()] == [("file", "")]
     assert fresh.stop() == 0
+
+
+def test_after_a_restore_of_an_older_copy_no_new_message_is_skipped_and_none_comes_twice(start, connect, tmp_path):
+    address = f"127.0.0.1:{free_port()}"
+    first = start(listen=(address,))
+    workspace = Workspace(first)
+    agent = connect(url_of(first), token=workspace.token)
+    send(workspace, "in the backup")
+    wait_until(lambda: len(workspace.messages()) == 1, "the first reply")
+    first.stop()
+    shutil.copytree(first.data, tmp_path / "backup")
+    second = start(data=first.data, listen=(address,))
+    for number in range(3):
+        send(workspace.on(second), f"lost {number}")
+    wait_until(lambda: len(agent.deliveries()) == 4, "the messages that will be lost")
+    second.stop()
+    # The agent has read numbers that the copy does not have. New rows get the same ones before it asks again.
+    third = start(data=tmp_path / "backup")
+    for number in range(8):
+        send(workspace.on(third), f"new {number}")
+    third.stop()
+    start(data=tmp_path / "backup", listen=(address,))
+    wait_until(lambda: len(agent.deliveries()) >= 12, "the new messages")
+    assert [delivery["text"] for delivery in agent.deliveries()] == [
+        "in the backup", *(f"lost {number}" for number in range(3)), *(f"new {number}" for number in range(8))]
+    assert agent.stop() == 0
+
+
+def test_a_restore_while_a_delivery_is_in_progress_skips_no_new_message_and_repeats_none(start, connect, tmp_path):
+    hold, log, backup = tmp_path / "hold", tmp_path / "log", tmp_path / "backup"
+    command = f"cat >> '{log}'; while [ -e '{hold}' ]; do sleep 0.05; done; echo done"
+    texts = lambda: [json.loads(line)["text"] for line in log.read_text().split("\n")[:-1]] if log.exists() else []
+    address = f"127.0.0.1:{free_port()}"
+    first = start(listen=(address,))
+    workspace = Workspace(first)
+    agent = connect(url_of(first), token=workspace.token, exec_command=command)
+    send(workspace, "in the backup")
+    wait_until(lambda: len(workspace.messages()) == 1, "the first reply")
+    first.stop()
+    shutil.copytree(first.data, backup)
+    hold.touch()
+    # Where the agent does not see it, so that one answer brings both.
+    hidden = start(data=first.data)
+    for number in range(2):
+        send(workspace.on(hidden), f"lost {number}")
+    hidden.stop()
+    second = start(data=first.data, listen=(address,))
+    wait_until(lambda: texts()[-1:] == ["lost 0"], "the delivery that stays in progress")
+    printed = len(agent.stderr())
+    second.stop()
+    agent.wait_printed("trying again until it works", printed)
+    third = start(data=backup)
+    for number in range(3):
+        send(workspace.on(third), f"new {number}")
+    third.stop()
+    last = start(data=backup, listen=(address,))
+    agent.wait_printed("reached ", printed)
+    hold.unlink()
+    expected = ["in the backup", "lost 0", "lost 1", "new 0", "new 1", "new 2"]
+    wait_until(lambda: len(texts()) >= len(expected), "the new messages")
+    send(workspace.on(last), "afterwards")
+    wait_until(lambda: "afterwards" in texts(), "the message after the restore")
+    assert texts() == [*expected, "afterwards"]
+    assert agent.stop() == 0
 
 
 def test_the_operators_card_and_the_current_task_are_not_changed_by_the_agent(workspace, connect):

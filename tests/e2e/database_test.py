@@ -13,6 +13,7 @@ import pytest
 from support.checks import check_error
 from support.workspace import Workspace, multipart
 from support.server import Server, StartFailed, binary
+from support.waiting import wait_until
 
 NOBODY_UID = 65534
 PAGE = 4096
@@ -147,6 +148,19 @@ def check_accepts_nothing(server, workspace):
     ready = server.get("/ready")
     assert ready.status == 503 and ready.json()["checks"]["database"] == "failed", ready
     assert server.get("/health").status == 200
+
+
+def test_a_server_whose_database_another_program_has_locked_is_not_ready(used):
+    data, workspace = used
+    with Server(data=data) as server, closing(sqlite3.connect(data / "restante.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        check_accepts_nothing(server, workspace.on(server))
+        reason = server.wait_log("not_ready")["reason"]
+        # Behind a message that waits for the lock the check does not get as far as the lock itself.
+        assert "locked" in reason or "had no answer" in reason, reason
+        other.execute("ROLLBACK")
+        wait_until(lambda: server.get("/ready").status == 200, "it is ready again")
+        workspace.on(server).notify("again")
 
 
 @pytest.mark.parametrize("replacement", ["nothing", "an empty file", "an older copy", "a foreign database"])

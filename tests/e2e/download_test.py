@@ -39,6 +39,10 @@ def test_the_program_comes_without_a_token_and_matches_its_sha256(server, progra
     assert (line.status, line.body.decode()) == (200, f"{digest}  {NAME}\n")
     head = server.request("HEAD", f"/download/{NAME}")
     assert head.status == 200 and int(head.header("Content-Length")) == len(response.body)
+    for file in (NAME, f"{NAME}.sha256"):
+        assert server.get(f"/download/{file}", headers={"If-None-Match": f'"{digest}"'}).status == 304
+        assert server.get(f"/download/{file}", headers={"If-Match": '"old"'}).status == 412
+        assert server.get(f"/download/{file}", headers={"If-Match": f'"{digest}"', "Range": "bytes=0-1"}).status == 200
     for other in ("x", "restante", f"{NAME}.md5", "..%2Fadmin.token"):
         assert server.get(f"/download/{other}").status in (400, 404), other
 

@@ -116,11 +116,37 @@ def test_head_is_get_without_the_body(server, target):
 def test_head_of_a_file_is_get_without_the_body(server, workspace):
     (file_id, _), = workspace.upload(("a.bin", bytes(range(256)) * 100))
     with server.connect() as wire:
-        for fields in ({}, {"Range": "bytes=5-9"}, {"Range": "bytes=99999-"}):
-            for method in ("GET", "HEAD"):
-                wire.send(request(method, workspace.content(file_id), {**workspace.auth(), **fields}))
-            get, head = wire.read("GET"), wire.read("HEAD")
-            assert (head.status, stable_headers(head)) == (get.status, stable_headers(get))
+        for method in ("GET", "HEAD"):
+            wire.send(request(method, workspace.content(file_id), workspace.auth()))
+        get, head = wire.read("GET"), wire.read("HEAD")
+        assert (head.status, stable_headers(head)) == (get.status, stable_headers(get))
+        for field in ("bytes=5-9", "bytes=99999-"):
+            wire.send(request("HEAD", workspace.content(file_id), {**workspace.auth(), "Range": field}))
+            ranged = wire.read("HEAD")
+            assert (ranged.status, stable_headers(ranged)) == (200, stable_headers(head)), "a range is for a GET only"
+
+
+@pytest.mark.parametrize("fields, status", [
+    ([("If-Match", '"{tag}"')], 200), ([("If-Match", "*")], 200), ([("If-Match", '"old"'), ("If-Match", '"{tag}"')], 200),
+    ([("If-Match", '"old"')], 412), ([("If-Match", 'W/"{tag}"')], 412), ([("If-Match", "")], 412),
+    ([("If-None-Match", 'W/"{tag}"')], 304), ([("If-None-Match", '"old"'), ("If-None-Match", '"{tag}"')], 304),
+    ([("If-None-Match", "")], 200), ([("If-Match", '"old"'), ("If-None-Match", '"{tag}"')], 412),
+    ([("Range", "bytes=0-1"), ("If-Range", '"{tag}"')], 206), ([("Range", "bytes=0-1"), ("If-Range", "")], 200),
+    ([("Range", "bytes=0-1"), ("If-Range", 'W/"{tag}"')], 200), ([("Range", "bytes=0-1"), ("Range", "bytes=0-1")], 200),
+    ([("If-Modified-Since", "Sun, 15 Nov 2099 03:28:00 GMT"), ("If-Unmodified-Since", "Sun, 15 Nov 1999 03:28:00 GMT")], 200),
+])
+def test_conditions_are_those_of_rfc_9110(server, workspace, fields, status):
+    (file_id, item), = workspace.upload(("a.bin", bytes(1000)))
+    pairs = [*workspace.auth().items(), *[(name, value.format(tag=item["sha256"])) for name, value in fields]]
+    with server.connect() as wire:
+        for method in ("GET", "HEAD"):
+            wire.send(request(method, workspace.content(file_id), pairs))
+        get, head = wire.read("GET"), wire.read("HEAD")
+    assert get.status == status, get
+    assert head.status == (200 if status == 206 else status), head
+    assert len(get.body) == {200: 1000, 206: 2, 304: 0}.get(status, len(get.body))
+    if status == 412:
+        check_error(get, 412, code="precondition_failed")
 
 
 def test_a_file_comes_with_headers_that_keep_a_browser_from_running_it(server, workspace):

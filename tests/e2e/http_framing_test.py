@@ -262,6 +262,15 @@ def test_an_unknown_method_is_refused_and_never_echoed(server, line, statuses):
     assert responses[0].header("Access-Control-Allow-Origin") is None
 
 
+@pytest.mark.parametrize("head, word", [
+    case("none", raw(b"GET /health HTTP/1.1", host=False), "none"),
+    case("two", raw(b"GET /health HTTP/1.1", b"Host: 127.0.0.1"), "more"),
+])
+def test_the_error_for_a_missing_or_second_host_names_the_host(refused, head, word):
+    error = refused(head, 400).json()
+    assert error["code"] == "bad_request" and "Host header" in error["error"] and word in error["error"], error
+
+
 @pytest.mark.parametrize("line", [b"Host: elsewhere", b"Expect: foo", b"Content-Length: 005", b"X : y"],
                          ids=["two_hosts", "expectation", "length", "header"])
 def test_a_refused_head_has_no_body(server, line):

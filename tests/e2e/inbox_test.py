@@ -1,9 +1,13 @@
 """Edge cases of the inbox: unusual limits, an agent that was offline for long, and a workspace that is removed while it is in use."""
 import os
+import shutil
+import subprocess
 
 import pytest
 
 from support.checks import check_error
+from support.events import EventStream
+from support.server import binary
 from support.workspace import Workspace
 from support.recorder import Recorder
 from support.waiting import CEILING, wait_until
@@ -121,3 +125,31 @@ def test_the_files_and_rows_of_a_removed_workspace_stay_as_evidence(start, tmp_p
         assert answer.status in (200, 410) and (answer.status != 200 or len(answer.body) == item["size"])
         check_error(again.get(workspace.content(file_id), token=workspace.token), 401)
     assert sorted(len(blob.read()) for blob in again.blobs()) == sorted(item["size"] for _, item in files)
+
+
+def test_after_restored_no_number_of_a_lost_row_is_given_again(start, tmp_path):
+    backup = tmp_path / "backup"
+    restored = lambda: subprocess.run([binary(), "restored", "--data", str(backup)], capture_output=True, text=True, timeout=120, check=False)
+    first = start()
+    workspace = Workspace(first)
+    workspace.notify("kept")
+    first.stop()
+    shutil.copytree(first.data, backup)
+    second = start(data=first.data)
+    for number in range(3):
+        workspace.on(second).notify(f"lost {number}")
+    lost = workspace.on(second).head()
+    second.stop()
+    done = restored()
+    assert done.returncode == 0 and "inboxes give new numbers" in done.stdout, done
+    third = start(data=backup)
+    again = workspace.on(third)
+    check_error(page(again, f"since_seq={lost}"), 410, code="cursor_gone")
+    for number in range(8):
+        again.notify(f"new {number}")
+    check_error(page(again, f"since_seq={lost}"), 410, code="cursor_gone")
+    assert again.messages() == ["kept", *(f"new {number}" for number in range(8))]
+    assert len(page(again, "since_seq=1").json()) == 8, "a cursor whose row is still there stays valid"
+    with EventStream(third, again.path("events/stream"), token=again.token, headers={"Last-Event-ID": str(lost)}) as stream:
+        assert "replayed_from" not in stream.next().data, "it reads everything again"
+    assert restored().returncode != 0, "not while a server runs"

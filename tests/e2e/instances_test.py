@@ -381,3 +381,41 @@ def test_a_server_with_a_wrong_clock_uses_the_databases_clock(group, tmp_path, o
     for server in (wrong, right):
         assert sweep(server).get("expired", 0) == 0
         assert server.get(workspace.content(file_id), token=workspace.token).body == b"kept"
+
+
+# -- presence
+
+
+def presence_ticks(server, number):
+    """Waits until the server's presence loop has run so often from now on."""
+    def last():
+        loops = server.get("/admin/liveness", token=server.admin_token).json()["loops"]
+        return next(loop["last_tick_at"] for loop in loops if loop["name"] == "presence")
+    for _ in range(number):
+        before = last()
+        wait_until(lambda: last() != before, "another look at the agents")
+
+
+def test_a_server_does_not_call_an_agent_silent_that_polls_another_one(group):
+    one = group.add({"presence.silence": "5s"})
+    inbox = Workspace(one)
+    over = threading.Event()
+
+    def poll():
+        while not over.is_set():
+            assert one.get(inbox.path("activity?since_seq=0&wait=2"), token=inbox.token).json() == []
+    agent = threading.Thread(target=poll, daemon=True)
+    agent.start()
+    presence_ticks(one, 1)  # the poll is in the database
+    two = group.add({"presence.silence": "5s"})
+    presence_ticks(two, 4)  # longer than the silence and what may be written late
+    seen = two.get(f"/workspaces/{inbox.id}", token=two.admin_token).json()
+    assert (seen["status"], seen["silence"], seen["silent_for_seconds"]) == ("online", None, None), seen
+    assert two.metric("restante_silent_workspaces") == 0
+    assert not [line for server in (one, two) for line in server.log() if line["event"] == "workspace_silent"]
+    over.set()
+    agent.join()
+    for server in (one, two):
+        server.wait_metric("restante_silent_workspaces", 1)
+    reports = [line for server in (one, two) for line in server.log() if line["event"] == "workspace_silent"]
+    assert [line["workspace_id"] for line in reports] == [inbox.id], "one of them reports it"

@@ -12,15 +12,15 @@ from support.waiting import wait_until
 
 
 @pytest.fixture
-def caller(workspace, mcp):
-    return mcp(url_of(workspace.server), token=workspace.token)
+def caller(workspace, mcp, tmp_path):
+    return mcp(url_of(workspace.server), token=workspace.token, arguments=("--allow", str(tmp_path)))
 
 
 @pytest.fixture
-def worker(workspace, mcp):
+def worker(workspace, mcp, tmp_path):
     name = "worker-" + os.urandom(4).hex()
     own = Workspace(workspace.server, name)
-    session = mcp(url_of(workspace.server), token=own.token)
+    session = mcp(url_of(workspace.server), token=own.token, arguments=("--allow", str(tmp_path)))
     session.workspace, session.name = own, name
     return session
 
@@ -91,6 +91,25 @@ def test_a_task_that_was_cancelled_before_the_model_took_it_is_not_handed_to_it(
     worker.call("complete_task", delegation_id=taken["delegation_id"], result="done")
     results = [(row["request_body"]["delegation_id"], row["status"]) for row in workspace.activity() if row["method"] == "delegate_result"]
     assert results == [(f"cancelled-{callee.id}", "error"), (f"wanted-{callee.id}", "ok")]
+
+
+def test_a_message_that_names_a_task_is_a_message_and_the_task_stays_its_callers(workspace, caller, worker):
+    server, callee = workspace.server, worker.workspace
+    third = Workspace(server, "third-" + os.urandom(4).hex())
+    asking = caller.start_call("delegate_task", {"target": worker.name, "task": "count", "timeout_seconds": 300})
+    task = take_task(worker)["delegation_id"]
+    for words, token in (("a person's", server.admin_token), ("a third agent's", third.token), ("its caller's", workspace.token)):
+        message = {"messageId": os.urandom(8).hex(), "parts": [{"kind": "text", "text": words}],
+                   "metadata": {"delegation_id": task, "parent_delegation_id": task}}
+        body = {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {"message": message}}
+        assert server.request("POST", callee.path("a2a"), token=token, json_body=body).status == 200
+        wait_until(lambda: worker.call("inbox_peek")["waiting"] == 1, "it is there")
+        shown, = worker.call("inbox_peek")["messages"]
+        taken = worker.call("wait_for_message", timeout_seconds=60)["message"]
+        for seen in (shown, taken):
+            assert seen["text"] == words and "delegation_id" not in seen, seen
+    worker.call("complete_task", delegation_id=task, result="ten")
+    assert caller.result(asking)["result"] == "ten"
 
 
 class CutOffWorker:

@@ -24,8 +24,8 @@ TOOLS = ["wait_for_message", "inbox_peek", "inbox_pop", "list_files", "send_mess
 
 
 @pytest.fixture
-def session(workspace, mcp):
-    return mcp(url_of(workspace.server), token=workspace.token)
+def session(workspace, mcp, tmp_path):
+    return mcp(url_of(workspace.server), token=workspace.token, arguments=("--allow", str(tmp_path)))
 
 
 def texts(session):
@@ -110,8 +110,17 @@ def test_a_bad_line_is_answered_and_the_session_goes_on(session):
 def test_an_oversized_line_is_discarded_and_the_session_goes_on(session):
     session.write('{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"' + "x" * (5 << 20) + '"}}')
     answer = session.wait_message(lambda message: "error" in message, "the refusal")
-    assert (answer["error"]["code"], answer["id"]) == (-32600, None)
+    assert (answer["error"]["code"], answer["id"]) == (-32600, 1)
     assert session.request("ping")["result"] == {}
+
+
+def test_a_call_that_cannot_be_read_ends_with_an_error(session):
+    deep = "[" * 200 + "]" * 200
+    for number, argument in enumerate((r'"\u0000"', r'"\ud800"', deep, '{"a":1,"a":2}', '"' + "x" * (5 << 20) + '"'), start=1000):
+        session.write('{"method":"tools/call","params":{"name":"send_message_to_user","arguments":{"message":%s}},"jsonrpc":"2.0","id":%d}'
+                      % (argument, number))
+        assert session.answer(number)["error"]["message"]
+    assert session.close() == 0
 
 
 def test_responses_and_unknown_notifications_are_ignored(session):
@@ -391,6 +400,43 @@ def test_a_file_that_cannot_be_sent_is_named_and_nothing_is_sent(workspace, sess
     assert workspace.messages() == []
 
 
+def test_only_files_of_the_allowed_folders_are_sent_and_never_the_agents_token(workspace, mcp, tmp_path):
+    outside, allowed = tmp_path / "outside", tmp_path / "allowed"
+    for folder in (outside, allowed):
+        folder.mkdir()
+        (folder / "a.txt").write_text("x")
+    invite = workspace.server.request("POST", "/admin/invites", token=workspace.server.admin_token,
+                                      json_body={"kind": "enrolment", "workspace_id": workspace.id}).json()
+    one = mcp(url_of(workspace.server), arguments=("--enrol", invite["token"], "--allow", str(allowed)))
+    assert one.call("get_workspace_info")["send_folders"] == [str(one.dir), str(allowed)]
+    token = one.state / "token"
+    assert token.read_text().strip()
+    # The state directory is in the folder that is allowed now.
+    assert one.close() == 0
+    two = mcp(url_of(workspace.server), keep=one, arguments=("--allow", str(one.root), "--allow", str(allowed)))
+    two.dir.mkdir(exist_ok=True)
+    (two.dir / "b.txt").write_text("b")
+    (two.dir / "link.txt").symlink_to(outside / "a.txt")
+    (two.dir / "notes.txt").symlink_to(token)
+    os.link(token, allowed / "hard.txt")
+    for path, why in [(outside / "a.txt", "--allow"), (two.dir / "link.txt", "--allow"), (Path("/etc/passwd"), "--allow"),
+                      (token, "its token"), (two.dir / "notes.txt", "its token"), (allowed / "hard.txt", "its token")]:
+        for tool, arguments in [("send_message_to_user", {"message": "x"}), ("complete_task", {"delegation_id": "d", "result": "x"}),
+                                ("delegate_task", {"target": workspace.id, "task": "x"}),
+                                ("delegate_task_async", {"target": workspace.id, "task": "x"})]:
+            trouble = two.trouble(tool, attachments=[str(two.dir / "b.txt"), str(path)], **arguments)
+            assert str(path) in trouble and why in trouble, trouble
+    assert workspace.messages() == []
+    sent = two.call("send_message_to_user", message="both", attachments=[str(two.dir / "b.txt"), str(allowed / "a.txt")])
+    assert [file["name"] for file in sent["files"]] == ["b.txt", "a.txt"]
+
+
+def test_a_folder_to_allow_must_be_one(workspace, tmp_path):
+    command = [binary(), "mcp", "--state", str(tmp_path / "state"), "--url", url_of(workspace.server), "--allow", str(tmp_path / "missing")]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+    assert (done.returncode, done.stdout) == (64, b"") and b"missing is not a folder" in done.stderr
+
+
 def test_a_large_transfer_reports_its_progress_and_can_be_cancelled(workspace, mcp, proxy, tmp_path):
     (tmp_path / "big.bin").write_bytes(os.urandom(8_000_000))
     seen, held = {"bytes": 0}, threading.Event()
@@ -403,7 +449,7 @@ def test_a_large_transfer_reports_its_progress_and_can_be_cancelled(workspace, m
         return True
 
     between = proxy(workspace.server.port, gate=hold_the_middle)
-    one = mcp(between.url, token=workspace.token)
+    one = mcp(between.url, token=workspace.token, arguments=("--allow", str(tmp_path)))
     sending = one.start_call("send_message_to_user", {"message": "big", "attachments": [str(tmp_path / "big.bin")]}, token=7)
     reported = wait_until(lambda: one.progress(7), "progress")
     assert held.wait(60)

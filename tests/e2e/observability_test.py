@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 
+from support.waiting import wait_until
 from support.wire import request
 
 SETTINGS = {"log.requests": "all", "log.level": "info"}
@@ -135,6 +136,18 @@ def test_the_answers_of_health_and_ready_are_short(server):
     assert server.get("/health").body == b'{"status":"ok"}'
     ready = server.get("/ready")
     assert ready.status == 200 and len(ready.body) < 2000
+
+
+def test_a_server_that_is_not_ready_logs_why_once_and_no_line_for_each_request(start):
+    server = start({"blobs": "dir"})
+    (server.data / "blobs").rename(server.data / "moved")
+    answers = [server.get("/ready") for _ in range(20)]
+    assert {answer.status for answer in answers} == {503}
+    (server.data / "moved").rename(server.data / "blobs")
+    wait_until(lambda: server.get("/ready").status == 200, "it is ready again")
+    server.wait_log("ready_again")
+    events = [line["event"] for line in server.log()]
+    assert events.count("not_ready") == 1 and "request" not in events, events
 
 
 def test_promtool_finds_no_fault_in_the_metrics(server, workspace):

@@ -1,14 +1,16 @@
 """PostgreSQL fails in every possible way: nothing acknowledged is lost, nothing is done twice, the answer is true, and the server
 recovers without a restart. If the answer of a COMMIT was lost, the server asks for its outcome before it answers any client."""
 import signal
+import subprocess
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import pytest
 
 from support.checks import check_error
 from support.workspace import Workspace, files_of, multipart
-from support.postgres import DURABLE, Postgres
+from support.postgres import DURABLE, Postgres, clients, primary_and_standby
 from support.postgres_proxy import AFTER, BEFORE, BLACK_HOLE, HALF_OPEN, LATE, SILENT, PostgresProxy
 from support.server import Server, StartFailed
 from support.server_group import ServerGroup, database_of, ordinary_role
@@ -63,7 +65,14 @@ def check_unavailable(response):
     assert "try again" in response.json()["error"]
 
 
+def check_outcome_unknown(response):
+    check_error(response, 503, code="outcome_unknown")
+    assert int(response.header("Retry-After")) >= 1
+    assert "Idempotency-Key" in response.json()["error"]
+
+
 def check_not_ready(server):
+    wait_until(lambda: server.get("/ready").status == 503, "the kept answer is replaced")
     ready = server.get("/ready")
     assert ready.status == 503 and ready.header("Retry-After"), ready
     assert ready.json()["checks"]["database"] == "failed" and ready.json()["checks"]["blobs"] == "ok", ready
@@ -175,11 +184,11 @@ def test_if_the_outcome_of_a_commit_stays_unknown_the_answer_is_503_and_a_repeti
     workspace = Workspace(server)
     for fault in (proxy.arm(how, b"unsure"), proxy.arm(how, b"unsure.bin")):
         fault.then = proxy.refuse
-    check_unavailable(send_message(workspace, "unsure", key="message"))
+    check_outcome_unknown(send_message(workspace, "unsure", key="message"))
     proxy.accept()
     wait_ready(server)
     assert workspace.messages() == ["unsure"] * done
-    check_unavailable(upload_file(workspace, "unsure.bin", LARGE, key="file"))
+    check_outcome_unknown(upload_file(workspace, "unsure.bin", LARGE, key="file"))
     proxy.accept()
     wait_ready(server)
     pending = lambda: server.get(workspace.path("pending-uploads"), token=workspace.token).json()
@@ -285,6 +294,34 @@ def test_connections_that_are_cut_under_load_lose_and_double_nothing(group, prox
     check_written(workspace, writers)
 
 
+@contextmanager
+def locked(url, table):
+    """Nobody else can use the table."""
+    with subprocess.Popen([clients() / "psql", "-qAtX", url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        holder.stdin.write(f"BEGIN; LOCK TABLE {table}; SELECT 'locked';\n")
+        holder.stdin.flush()
+        assert holder.stdout.readline() == "locked\n"
+        yield
+
+
+def test_a_write_waits_for_a_lost_database_as_long_as_a_new_session_may_take(postgres, group, proxy):
+    server = group.add({"postgres.connect_timeout": "30m", "postgres.lanes": "1"}, url=proxy.through(group.url))
+    workspace = Workspace(server)
+    waiting = (f"SELECT count(*) FROM pg_stat_activity WHERE datname = '{database_of(group.url)}' AND wait_event_type = 'Lock' AND "
+               "query LIKE '%FROM inbox_heads%FOR UPDATE%'")
+    with server.connect() as wire:
+        with locked(group.url, "inbox_heads"):
+            wire.send(workspace.notify_bytes("waits"))
+            wait_until(lambda: postgres.sql(waiting) != "0\n", "the write has begun and not committed")
+            proxy.refuse()
+        tried = proxy.connections
+        wait_until(lambda: proxy.connections >= tried + 150, "the server tries again and again, for longer than a fixed 3 s", ceiling=120)
+        proxy.accept()
+        assert wire.read().status == 200
+    wait_ready(server)
+    check_inbox(workspace, ["waits"])
+
+
 # -- the database is reachable but does not work
 
 
@@ -382,11 +419,8 @@ def test_a_database_that_can_only_be_read_is_read_and_reported(postgres, group):
 
 @pytest.fixture
 def pair():
-    """(primary, standby): the primary acknowledges nothing before its standby has it."""
-    with Postgres(DURABLE) as primary, Postgres(DURABLE, standby_of=primary) as standby:
-        primary.sql("ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()")
-        wait_until(lambda: primary.sql("SELECT sync_state FROM pg_stat_replication") == "sync\n", "the standby follows")
-        yield primary, standby
+    with primary_and_standby() as both:
+        yield both
 
 
 def test_after_a_failover_the_new_primary_is_found_and_nothing_acknowledged_is_lost(pair):

@@ -159,6 +159,41 @@ def test_a_new_admin_token_and_signing_out_end_the_held_polls_of_sessions(start)
     first.close(), second.close()
 
 
+def invited(workspace):
+    """A link for a person."""
+    made = workspace.server.request("POST", "/admin/invites", token=workspace.server.admin_token,
+                                    json_body={"kind": "sender", "workspace_id": workspace.id})
+    return made.json()["token"]
+
+
+def test_all_sessions_of_one_link_share_the_links_limit_of_held_polls(start):
+    server = start({"limits.polls_per_token": 2})
+    workspace = Workspace(server)
+    link = invited(workspace)
+    first, second = (park(workspace, cookie_of(sign_in(server, link))) for _ in range(2))
+    other = park(workspace, cookie_of(sign_in(server, invited(workspace))))
+    third = server.connect()
+    third.send(request("GET", workspace.path(f"activity?since_seq={workspace.head()}&wait=50"),
+                       {"Cookie": cookie_of(sign_in(server, link)), "Sec-Fetch-Site": "same-origin"}))
+    assert first.read().body == b"[]", "the oldest of the link"
+    workspace.notify("hello")
+    for wire in (second, third, other):
+        assert len(wire.read().json()) == 1
+        wire.close()
+    first.close()
+
+
+def test_one_session_more_than_a_link_may_have_ends_the_oldest_and_its_poll(server, workspace):
+    link = invited(workspace)
+    oldest = cookie_of(sign_in(server, link))
+    wire = park(workspace, oldest)
+    cookies = [cookie_of(sign_in(server, link)) for _ in range(20)]
+    check_error(wire.read(), 401, code="invalid_token")
+    wire.close()
+    alive = lambda cookie: server.get("/session", headers={"Cookie": cookie, "Sec-Fetch-Site": "same-origin"}).status
+    assert [alive(oldest), *map(alive, cookies)] == [401] + [200] * 20
+
+
 # -- loops
 
 

@@ -1,15 +1,18 @@
 """Push workspaces: a message goes to the callback, and into the inbox if the callback fails in any way."""
 import json
 import re
+import sqlite3
 import ssl
 import subprocess
 import threading
+from contextlib import closing, contextmanager
 
 import pytest
 
 from support.checks import MARKER, check_error
 from support.push import OK, Callback, PushWorkspace, allowing
 from support.waiting import CEILING, wait_until
+from support.workspace import Workspace, files_of, multipart
 
 
 def head_and_body(request):
@@ -298,3 +301,60 @@ def test_the_secret_survives_a_restart_and_is_in_no_file(start, tmp_path):
         assert fresh != workspace.secret, "a lost key means a new secret, not a broken server"
         workspace.send()
         assert head_and_body(callback.requests[-1])[1]["authorization"] == f"Bearer {fresh}"
+
+
+@contextmanager
+def no_new_secrets(server):
+    """Meanwhile the database refuses every inbound secret."""
+    def run(sql):
+        with closing(sqlite3.connect(server.data / "restante.db", timeout=CEILING)) as database, database:
+            database.execute(sql)
+
+    run("CREATE TRIGGER no_secrets BEFORE INSERT ON inbound_secrets BEGIN SELECT raise(ABORT, 'no room'); END")
+    yield
+    run("DROP TRIGGER no_secrets")
+
+
+def test_a_registration_that_fails_leaves_the_enrolment_unused(start):
+    with Callback() as callback:
+        server = start(allowing(callback.port))
+        made = server.request("POST", "/workspaces", token=server.admin_token, json_body={"name": "push"}).json()
+        enrolment = made["connection"]["enrolment_token"]
+        body = {"id": made["id"], "agent_card": {}, "url": callback.url(), "delivery_mode": "push"}
+
+        def register():
+            return server.request("POST", "/registry/register", token=enrolment, json_body=body)
+
+        with no_new_secrets(server):
+            assert register().status >= 500
+        seen = server.get(f"/workspaces/{made['id']}", token=server.admin_token).json()
+        assert (seen["status"], seen["delivery_mode"], seen["url"]) == ("awaiting_agent", "poll", None)
+        registered = register()
+        assert registered.status == 200 and registered.json()["auth_token"], registered
+        assert re.fullmatch(r"[A-Za-z0-9_-]{43}", registered.json()["platform_inbound_secret"])
+        check_error(register(), 401)
+
+
+def test_a_message_that_fails_for_want_of_a_secret_leaves_no_file_behind(start):
+    with Callback() as callback:
+        server = start(allowing(callback.port))
+        body = {"name": "push", "url": callback.url()}
+        target = server.request("POST", "/workspaces", token=server.admin_token, json_body=body).json()["id"]
+        caller = Workspace(server, "caller")
+        headers, content = multipart(("a.txt", b"hello"))
+        staged = server.request("POST", caller.path("chat/uploads?direction=out"), token=caller.token, headers=headers, body=content)
+        (_, item), = files_of(staged)
+        message = {"messageId": "m-1", "parts": [{"kind": "file", "file": {"uri": item["uri"], "name": "a.txt"}}]}
+
+        def send():
+            return server.request("POST", f"/workspaces/{target}/a2a", token=caller.token,
+                                  json_body={"method": "message/send", "params": {"message": message}})
+
+        def rows():
+            return server.get(f"/workspaces/{target}/activity?since_seq=0", token=server.admin_token).json()
+
+        with no_new_secrets(server):
+            assert send().status >= 500
+        assert rows() == []
+        assert send().body == b'{"result":"hi"}'
+        assert [row["method"] for row in rows()] == ["chat_upload_receive", "message/files", "message/send"]

@@ -185,3 +185,10 @@ def test_metrics_on_other_addresses_than_loopback_need_a_token(start):
     check_error(server.get("/metrics"), 401)
     assert server.get("/metrics", token=server.admin_token).status == 200
     assert server.get("/health").status == 200
+
+
+@pytest.mark.parametrize("settings", [{"public_url": "https://post.example"}, {"trusted_proxies": "127.0.0.1"}], ids=["url", "proxy"])
+def test_metrics_on_loopback_need_a_token_once_a_proxy_stands_before_the_server(start, settings):
+    server = start(settings)
+    check_error(server.get("/metrics"), 401)
+    assert server.get("/metrics", token=server.admin_token).status == 200

@@ -75,6 +75,8 @@ def replay(workspace, name):
     ("httpx", [("c___.txt", b"hello", "text/plain"), ("two.bin", CHUNK, "application/octet-stream")]),
     ("aiohttp", [("a_b_5Cc_3B_C3_A9_E6_BC_A2.txt", b"hello", "text/plain"), ("two.bin", CHUNK, "application/octet-stream")]),
     ("uppy-xhr", [("c___.txt", b"hello", "text/plain")]),
+    ("go", [("c___.txt", b"hello", "application/octet-stream"), ("two.bin", CHUNK, "application/octet-stream")]),
+    ("ruby", [("c___.txt", b"hello", "text/plain"), ("two.bin", CHUNK, "application/octet-stream")]),
 ])
 def test_files_from_a_real_client_arrive_unchanged(workspace, client, files):
     staged = files_of(replay(workspace, client))
@@ -89,6 +91,29 @@ def test_the_error_for_an_empty_file_from_a_browser_names_the_file(workspace):
 
 def test_a_browser_form_without_a_choice_has_no_files(workspace):
     check_error(replay(workspace, "chromium-nothing-chosen"), 400, code="no_files")
+
+
+@pytest.mark.parametrize("parameters", [
+    "name=\"files\"; filename*=UTF-8''%zz", "name=\"files\"; filename*=latin1''a", 'name="files"; filename*0="b"; filename*1=".txt"',
+    'name="files"',
+])
+def test_a_file_part_that_cannot_be_taken_refuses_all_files_of_the_request(workspace, parameters):
+    good = b'--b\r\nContent-Disposition: form-data; name="files"; filename="a.txt"\r\n\r\nhello\r\n'
+    bad = f"--b\r\nContent-Disposition: form-data; {parameters}\r\n\r\nlost\r\n".encode()
+    for body in (good + bad, bad + good):
+        answer = workspace.server.request("POST", workspace.path("chat/uploads"), token=workspace.server.admin_token,
+                                          headers={"Content-Type": "multipart/form-data; boundary=b"}, body=body + b"--b--\r\n")
+        check_error(answer, 400, code="malformed_multipart")
+    assert workspace.activity() == []
+
+
+def test_a_file_in_another_field_than_files_is_ignored(workspace):
+    part = lambda name, filename: f'--b\r\nContent-Disposition: form-data; name="{name}"; filename="{filename}"\r\n\r\nhello\r\n'
+    answer = workspace.server.request("POST", workspace.path("chat/uploads"), token=workspace.server.admin_token,
+                                      headers={"Content-Type": "multipart/form-data; boundary=b"},
+                                      body=(part("preview", "b.png") + part("files", "a.txt") + part("file", "c.txt") + "--b--\r\n").encode())
+    assert answer.status == 200, answer
+    assert [file["name"] for file in answer.json()["files"]] == ["a.txt"]
 
 
 # -- all steps of a file
@@ -313,6 +338,27 @@ def test_below_the_reserve_uploads_are_refused_first_and_acks_still_have_room(tm
         assert len(server.blob_keys()) == 1 and server.unfinished() == []
         workspace.notify("messages still pass")
         assert content(workspace, file_id).status == 200 and step(workspace, file_id, "ack").status == 200
+
+
+def test_one_client_cannot_fill_the_disk_with_messages_and_what_frees_or_protects_still_works(tmp_path):
+    with SmallDisk(tmp_path, "48m", {"storage.reserve": 24 * MIB}) as server:
+        workspace, doomed = Workspace(server), Workspace(server, "doomed")
+        (acked, _), (failed, _), (recalled, _) = files_of(upload(workspace, ("a", b"a"), ("b", b"b"), ("c", b"c")))
+        spare = server.request("POST", workspace.path("tokens"), token=server.admin_token, json_body={"label": "spare"}).json()
+        leaked = spare["auth_token"]
+        long = {"message": "x" * 700_000}
+        answer = wait_until(lambda: (one := server.request("POST", workspace.path("notify"), token=leaked, json_body=long)).status != 200 and one,
+                            "a message is refused")
+        check_error(answer, 507, code="insufficient_storage")
+        check_error(upload(workspace, ("no.txt", b"no")), 507, code="insufficient_storage")
+        assert step(workspace, acked, "ack").status == 200
+        assert step(workspace, failed, "fail", json_body={"reason": "no"}).status == 200
+        assert server.request("DELETE", workspace.path(f"pending-uploads/{recalled}"), token=server.admin_token).status == 200
+        assert server.request("POST", "/registry/heartbeat", token=workspace.token, json_body={"workspace_id": workspace.id}).status == 200
+        assert server.request("DELETE", workspace.path(f"tokens/{spare['token_id']}"), token=server.admin_token).status == 200
+        assert server.get(workspace.path("activity"), token=leaked).status == 401
+        assert server.request("DELETE", f"/workspaces/{doomed.id}", token=server.admin_token).status == 200
+        sweep(server)
 
 
 # -- staging switched off, or tables missing

@@ -39,9 +39,9 @@ def peer(server, connect):
     return workspace
 
 
-def program(mcp, workspace):
+def program(mcp, workspace, folder):
     """The command of a `restante mcp` that the client starts. One is started here first and ended, so that its state exists."""
-    one = mcp(url_of(workspace.server), token=workspace.token)
+    one = mcp(url_of(workspace.server), token=workspace.token, arguments=("--allow", str(folder)))
     assert one.call("get_workspace_info")["id"] == workspace.id
     assert one.close() == 0
     return one
@@ -54,7 +54,7 @@ def give_task(giver, target, task):
 
 
 def test_the_official_client_lists_and_calls_every_tool(node, workspace, peer, mcp, tmp_path):
-    one = program(mcp, workspace)
+    one = program(mcp, workspace, tmp_path)
     content = os.urandom(500_000)
     (tmp_path / "answer.bin").write_bytes(content)
     (_, item), = workspace.upload(("question.txt", b"how many?"))
@@ -117,7 +117,7 @@ def call(node, one, tool, **arguments):
 
 
 def test_the_inspector_lists_and_calls_every_tool(node, workspace, peer, mcp, tmp_path):
-    one = program(mcp, workspace)
+    one = program(mcp, workspace, tmp_path)
     (tmp_path / "a.txt").write_text("hello")
     listed = inspect(node, one, "--method", "tools/list")["tools"]
     assert {tool["name"] for tool in listed} == TOOLS

@@ -19,6 +19,10 @@ def test_a_shared_link_opens_one_chat_and_nothing_else_until_it_is_revoked(addre
     walk("share", address)
 
 
+def test_a_link_over_an_existing_session_asks_first_and_says_whose_it_is(address):
+    walk("link_over_session", address)
+
+
 def test_the_line_of_a_new_agent_connects_it_and_the_page_shows_it_at_once(address):
     walk("new_agent", address)
 

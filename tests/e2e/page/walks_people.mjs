@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import http from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
-import { ask, cardOf, enter, eventually, log, makeAgent, openChat, origin, picture, send, setClock, otherBrowser, titled, token } from './support.mjs';
+import { address, ask, cardOf, enter, eventually, log, makeAgent, openChat, origin, picture, send, setClock, otherBrowser, titled, token } from './support.mjs';
 
 // The status of an answer to a request with exactly these headers, Host and Origin included.
 const statusOf = (method, where, headers, body) =>
@@ -100,6 +100,68 @@ export default {
     await guest.page.getByText('Your session has ended.').waitFor();
     assert.deepEqual(guest.complaints, []);
     await theirs.close();
+  },
+
+  async link_over_session({ page, context }) {
+    const agent = await makeAgent('Linked agent');
+    const linkFor = async (label) => {
+      const made = await ask('POST', '/admin/invites', { kind: 'sender', workspace_id: agent.id, label });
+      return `${origin}/#token=${made.token}&workspace=${agent.id}`;
+    };
+    const [martas, pauls] = [await linkFor('Marta'), await linkFor('Paul')];
+    const whoIsIn = () => page.evaluate(async () => (await fetch('/session')).json());
+    const dialog = page.getByRole('dialog', { name: 'Sign in with this link?' });
+    const stay = dialog.getByRole('button', { name: 'Stay signed in' });
+    // A new document, not only another fragment.
+    const load = async (link) => {
+      await page.goto('about:blank');
+      await page.goto(link);
+    };
+
+    await enter(page);
+    for (const open of [(link) => page.goto(link), load]) {
+      await open(martas);
+      await dialog.getByText('You are signed in as the operator.').waitFor();
+      await dialog.getByText('to the chat with Linked agent, as the person it was made for').waitFor();
+      assert.ok(!page.url().includes('token'), `the address still holds the token: ${page.url()}`);
+      assert.equal((await whoIsIn()).role, 'admin', 'nothing has changed before the answer');
+      await stay.click();
+      await dialog.waitFor({ state: 'hidden' });
+      await titled(page, 'Linked agent').waitFor();
+      assert.equal((await whoIsIn()).role, 'admin');
+    }
+    // The operator's own link asks nothing.
+    await load(address);
+    await page.getByRole('form', { name: /^Write to/ }).waitFor();
+    assert.equal(await dialog.count(), 0);
+
+    const before = await cookieOf(context);
+    await page.goto(martas);
+    await dialog.getByText('You are signed in as the operator.').waitFor();
+    await picture(page, 'link-offer');
+    await dialog.getByRole('button', { name: 'Sign in with the link' }).click();
+    await dialog.waitFor({ state: 'hidden' });
+    await eventually(async () => assert.equal(await page.getByRole('navigation').count(), 0, 'a person sees the chat alone'));
+    await titled(page, 'Linked agent').waitFor();
+    const marta = await whoIsIn();
+    assert.equal(marta.role, 'sender');
+    assert.equal(await statusOf('GET', '/session', { Host: new URL(origin).host, Cookie: before }), 401, 'the other session has ended');
+
+    await load(martas);
+    await titled(page, 'Linked agent').waitFor();
+    assert.equal(await dialog.count(), 0, 'one’s own link asks nothing');
+    await load(pauls);
+    await dialog.getByText('You are signed in to the chat with Linked agent.').waitFor();
+    await dialog.getByText('to the same chat, as somebody else').waitFor();
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'hidden' });
+    await page.goto(address);
+    await dialog.getByText('This link signs you in as the operator of this server.').waitFor();
+    await stay.click();
+    await dialog.waitFor({ state: 'hidden' });
+    await page.goto(`${origin}/#token=${'x'.repeat(43)}`);
+    await page.getByText('The link was not used. This token is not valid here.').waitFor();
+    assert.deepEqual(await whoIsIn(), marta);
   },
 
   async new_agent({ page }) {
