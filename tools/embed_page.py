@@ -28,7 +28,7 @@ def main():
     files = sorted(path for path in dist.rglob("*") if path.is_file())
     if not (dist / "index.html").is_file():
         sys.exit(f"{dist} has no index.html: build the page first (make page)")
-    lines = ['#include "server/platform/page_files.h"', "", "// Generated from the built page; see tools/embed_page.py.", ""]
+    lines = ['#include "api/context.h"', '#include "server/platform/embedded.h"', "", "// Generated from the built page; see tools/embed_page.py.", ""]
     rows = []
     for number, path in enumerate([*files, DESCRIPTION]):
         kind = TYPES.get(path.suffix)

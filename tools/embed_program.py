@@ -12,7 +12,7 @@ import sys
 def main():
     out, program, name = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve(), sys.argv[3]
     digest = hashlib.sha256(program.read_bytes()).hexdigest()
-    out.write_text(f"""#include "server/platform/agent_program.h"
+    out.write_text(f"""#include "server/platform/embedded.h"
 
 // Generated from the agent's executable; see tools/embed_program.py.
 
