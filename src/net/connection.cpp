@@ -16,6 +16,12 @@ constexpr std::string_view kNoMemory =
     "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: 98\r\n"
     "Cache-Control: no-store\r\nRetry-After: 1\r\nConnection: close\r\n\r\n"
     R"({"error":"the server has no memory left; try again","code":"platform_unavailable","retry_after":1})";
+// For a request that handed a write to the store before the memory ran out.
+constexpr std::string_view kNoMemoryAfterWrite =
+    "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: 163\r\n"
+    "Cache-Control: no-store\r\nRetry-After: 1\r\nConnection: close\r\n\r\n"
+    R"({"error":"the server has no memory left, and this may have been stored; repeat the request with the )"
+    R"(same Idempotency-Key","code":"outcome_unknown","retry_after":1})";
 
 bool is_request_id(std::string_view text) {
   if (text.empty() || text.size() > 64) return false;
@@ -112,6 +118,7 @@ asio::awaitable<void> Connection::run() {
   while (!closing_ && !expired_) {
     bool no_memory = false;
     answering_ = false;
+    writes_ = 0;
     try {
       // An idle connection owns no buffer and no request: only this frame, the socket and its entry in the list.
       if (buffer_.empty() && !socket_.secure()) {
@@ -145,7 +152,8 @@ asio::awaitable<void> Connection::run() {
     if (!no_memory) continue;
     shared().log.error("out_of_memory");
     if (answering_) break;
-    const bool told = co_await send_text(kNoMemory, {});
+    const std::string_view answer = writes_ > 0 ? kNoMemoryAfterWrite : kNoMemory;
+    const bool told = co_await send_text(answer, {});
     if (told) co_await linger();
     break;
   }
@@ -329,7 +337,7 @@ asio::awaitable<http::Response> Connection::obtain(http::Request& request, const
       }
       return answer;
     };
-    std::optional<http::Response> answer = co_await on_pool(*shared().pool, enter, group_);
+    std::optional<http::Response> answer = co_await on_pool(*shared().pool, enter, group_, &writes_);
     armed_ = std::move(armed);  // not in there: the tick reads it on this thread
     if (answer) co_return std::move(*answer);
     if (relay) co_return co_await relay_body(request, route, *relay, sink, limit);
@@ -337,7 +345,7 @@ asio::awaitable<http::Response> Connection::obtain(http::Request& request, const
     const auto fault = co_await read_body(request, limit);
     if (fault) co_return http::refusal(route, *fault, limit);
     auto handle = [&] { return route.handle(request); };
-    co_return co_await on_pool(*shared().pool, handle, group_);
+    co_return co_await on_pool(*shared().pool, handle, group_, &writes_);
   } catch (...) {
     failure = std::current_exception();
   }

@@ -135,6 +135,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool idle_ = false;
   bool expired_ = false;        // the deadline passed: the running operation was cancelled
   bool body_consumed_ = false;  // the body of the current request was read to its end
+  int writes_ = 0;              // that the current request has handed to the store
   bool answering_ = false;      // bytes of the answer may have been sent
   bool closing_ = false;        // no further request on this connection
   bool watching_ = false;       // waits for readability while a request is parked
