@@ -54,6 +54,27 @@ TEST_F(ChatHistoryApi, AFileThatTheAgentUploadsAndNamesIsShownOnceAsTheAgents) {
   EXPECT_EQ(shown(scheme + api.upload(api.sender)), "user agent ") << "a person's file stays the person's";
 }
 
+TEST_F(ChatHistoryApi, AMessageNamesAFileHoweverFarTheTwoAreApart) {
+  const std::string scheme = "platform-pending:" + api.workspace.text() + "/";
+  const std::string agents = scheme + api.upload(api.agent);
+  const std::string persons = scheme + api.upload(api.sender);
+  const std::string alone = scheme + api.upload(api.agent);
+  api.desk.clock.advance(std::chrono::seconds(1));
+  // More than a page looks ahead.
+  for (int i = 0; i < 250; ++i) send("in between");
+  api.desk.clock.advance(std::chrono::seconds(1));
+  notify(R"({"message":"look","attachments":[{"uri":")" + agents + R"(","name":"a.txt"}]})");
+  EXPECT_EQ(api.post(api.path("/a2a"), api.sender,
+                     R"({"method":"message/send","params":{"message":{"parts":[{"kind":"file","file":{"uri":")" +
+                         persons + R"(","name":"a.txt"}}]}}})")
+                .status,
+            200);
+  const std::string oldest = read("?before_ts=" + format_time(desk::kStart + std::chrono::seconds(1))).body;
+  EXPECT_EQ(oldest.find(agents), std::string::npos) << "it is the agent's, on the newest page: " << oldest;
+  EXPECT_EQ(oldest.find(persons), std::string::npos) << "it is an attachment on the newest page: " << oldest;
+  EXPECT_NE(oldest.find(alone), std::string::npos) << "no message names it";
+}
+
 TEST_F(ChatHistoryApi, PagesGoBackByTheOldestTimestamp) {
   for (const char* text : {"a", "b", "c"}) {
     send(text);

@@ -5,6 +5,7 @@
 #include "api/answers.h"
 #include "base/text.h"
 #include "http/addresses.h"
+#include "http/credentials.h"
 #include "http/url.h"
 #include "model/errors.h"
 
@@ -16,34 +17,16 @@ std::string_view without_port(std::string_view host) {
   return host.substr(0, host.find(':'));
 }
 
-std::optional<std::string_view> session_cookie(const http::Request& request) {
-  for (const std::string_view pair : split(request.header("Cookie"), ';')) {
-    const std::string_view cookie = trim(pair);
-    const auto equals = cookie.find('=');
-    if (equals != std::string_view::npos && cookie.substr(0, equals) == kSessionCookie)
-      return cookie.substr(equals + 1);
-  }
-  return std::nullopt;
-}
-
-// The secret of an Authorization header with a bearer token.
-std::optional<std::string_view> bearer_of(const http::Request& request) {
-  const std::string_view value = request.header("Authorization");
-  const auto space = value.find(' ');
-  if (space == std::string_view::npos || !equal_ignoring_case(value.substr(0, space), "Bearer")) return std::nullopt;
-  return trim(value.substr(space + 1));
-}
-
 Result<Principal> authenticate(const Context& context, const http::Request& request) {
   const std::size_t given = request.header_count("Authorization");
   if (given > 1) return Error(errors::bad_parameter).with_sentence("send one Authorization header");
   if (given == 1) {
-    const auto secret = bearer_of(request);
+    const auto secret = http::bearer_of(request);
     if (!secret) return errors::missing_token;
     auto principal = context.principals.by_token(*secret);
     return principal ? principal : invalid_token(context, request);
   }
-  const auto cookie = session_cookie(request);
+  const auto cookie = http::session_cookie(request);
   if (!cookie) return errors::missing_token;
   // A browser sends the cookie with requests of any page: only our own pages may use it.
   if (!host_allowed(context, request.host)) return errors::foreign_host;
@@ -64,6 +47,7 @@ std::optional<http::Response> admit(const Context& context, http::Request& reque
     const bool unknown = principal.error().error_class() == ErrorClass::unauthenticated;
     return answer(unknown && refusal.code == errors::admin_required.code ? Error(refusal) : principal.error());
   }
+  request.client = principal->limit_owner();
   const auto decision = allowed(*principal);
   if (decision.has_error()) return answer(decision.error());
   if (!*decision) return answer(refusal);
@@ -133,7 +117,7 @@ std::optional<http::Response> agent(const Context& context, http::Request& reque
 
 std::optional<http::Response> agent_or_removed(const Context& context, http::Request& request) {
   const auto id = WorkspaceId::parse(request.param("id"));
-  const auto secret = bearer_of(request);
+  const auto secret = http::bearer_of(request);
   // Not counted as an invalid token: such an agent asks until it is told.
   if (id && secret && context.principals.former_agent(*secret) == id) {
     const auto workspace = context.workspaces.find(*id);
@@ -153,7 +137,7 @@ std::optional<http::Response> token(const Context& context, http::Request& reque
 }
 
 std::optional<http::Response> registrant(const Context& context, http::Request& request) {
-  const bool anonymous = request.header_count("Authorization") == 0 && !session_cookie(request);
+  const bool anonymous = request.header_count("Authorization") == 0 && !http::session_cookie(request);
   if (!context.open_registration || !anonymous) {
     return admit(context, request, errors::invalid_token, [](const Principal&) -> Result<bool> { return true; });
   }

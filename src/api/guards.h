@@ -33,8 +33,6 @@ std::optional<http::Response> page(const Context&, http::Request&);
 // Prometheus: open on loopback to a client that no proxy stands before, else the operator's or the metrics token.
 std::optional<http::Response> metrics(const Context&, http::Request&);
 
-inline constexpr std::string_view kSessionCookie = "__Host-restante";
-
 // The error for an invalid token: that it is invalid or, after too many of them from one address, that the client must
 // wait.
 Error invalid_token(const Context& context, const http::Request& request);

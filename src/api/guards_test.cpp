@@ -9,6 +9,7 @@
 #include "api/test_api.h"
 #include "base/json.h"
 #include "http/addresses.h"
+#include "http/credentials.h"
 
 namespace restante::api {
 namespace {
@@ -27,7 +28,7 @@ std::vector<Caller> callers(TestApi& api) {
   };
   const auto cookie = [](const char* name, const std::string& secret, const char* host, const char* origin) {
     Caller caller{name, {}};
-    caller.ask.with("Cookie", "theme=dark; " + std::string(kSessionCookie) + "=" + secret);
+    caller.ask.with("Cookie", "theme=dark; " + std::string(http::kSessionCookie) + "=" + secret);
     caller.ask.with("Host", host);
     if (*origin) caller.ask.with("Origin", origin);
     return caller;
@@ -301,7 +302,7 @@ TEST(Guards, ASessionWritesOnlyForOurOwnPages) {
     asked.method = c.method;
     asked.target = "/workspaces";
     asked.headers = c.headers;
-    asked.with("Cookie", std::string(kSessionCookie) + "=" + secret);
+    asked.with("Cookie", std::string(http::kSessionCookie) + "=" + secret);
     asked.guard_only = true;
     EXPECT_EQ(api.ask(asked).admitted, c.admitted)
         << c.method << " " << (c.headers.empty() ? "" : c.headers.front().first + ": " + c.headers.front().second);

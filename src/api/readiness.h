@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -18,8 +19,9 @@ namespace restante::api {
 struct ReadinessCheck {
   std::string name;
   std::function<void()> check;  // throws when it is not ready
-  // False: a failure is shown as "doubted", and the server is ready nevertheless.
+  // False: a failure is shown, and the server is ready nevertheless.
   bool required = true;
+  std::string_view when_failed = "failed";
 };
 
 class Readiness {

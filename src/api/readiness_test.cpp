@@ -62,7 +62,7 @@ TEST_F(ReadinessTest, AFailureIsKeptForOneSecond) {
 }
 
 TEST_F(ReadinessTest, ADoubtIsShownAndTheServerIsReady) {
-  const Readiness doubtful{{"database", [] {}}, {"clock", [] { throw Unavailable("it was set"); }, false}};
+  const Readiness doubtful{{"database", [] {}}, {"clock", [] { throw Unavailable("it was set"); }, false, "doubted"}};
   const http::Response answer = settle(doubtful.answer(clock));
   EXPECT_EQ(answer.status, 200);
   EXPECT_EQ(text(answer), R"({"checks":{"database":"ok","clock":"doubted"},"status":"ready"})");

@@ -184,6 +184,18 @@ TEST_F(RegistryTest, AnAgentLearnsFromTheStateThatItsWorkspaceWasRemoved) {
   }
 }
 
+TEST_F(RegistryTest, TheStateOfARemovedWorkspaceIsKnownToItsAgentAsLongAsItsTokenIsKept) {
+  ASSERT_EQ(send("DELETE", api.path(""), api.admin).status, 200);
+  const auto state_after = [&](std::chrono::hours time) {
+    api.desk.clock.advance(time);
+    const Time now = api.desk.clock.now();
+    EXPECT_TRUE(api.desk.store->prune(desk::kStart, desk::kStart, now, 100).take());
+    return api.get(api.path("/state"), api.agent).status;
+  };
+  EXPECT_EQ(state_after(kDeadTokensStay - std::chrono::hours(1)), 404);
+  EXPECT_EQ(state_after(std::chrono::hours(2)), 401) << "as for every token that the server does not know";
+}
+
 TEST_F(RegistryTest, ARemoteUrlMeansThatThereIsNoCallback) {
   const std::string remote = R"({"url":"remote://laptop")";
   const Answer made = api.post("/workspaces", api.admin, remote + R"(,"name":"a"})");

@@ -7,6 +7,7 @@
 #include "base/names.h"
 #include "base/text.h"
 #include "http/addresses.h"
+#include "http/credentials.h"
 #include "model/errors.h"
 
 namespace restante::api {
@@ -46,7 +47,7 @@ http::Response sign_in(const Context& context, http::Request& request) {
   }
   http::Response response = describe(session->principal);
   response.headers.emplace_back(
-      "Set-Cookie", fmt::format("{}={}; Path=/; Max-Age={}; HttpOnly; Secure; SameSite=Strict", kSessionCookie,
+      "Set-Cookie", fmt::format("{}={}; Path=/; Max-Age={}; HttpOnly; Secure; SameSite=Strict", http::kSessionCookie,
                                 session->secret, session->lifetime.count()));
   return response;
 }
@@ -57,7 +58,7 @@ http::Response sign_out(const Context& context, http::Request& request) {
   context.principals.close_session(caller(request));
   http::Response response = http::json(200, R"({"status":"signed_out"})");
   response.headers.emplace_back(
-      "Set-Cookie", fmt::format("{}=; Path=/; Max-Age=0; HttpOnly; Secure; SameSite=Strict", kSessionCookie));
+      "Set-Cookie", fmt::format("{}=; Path=/; Max-Age=0; HttpOnly; Secure; SameSite=Strict", http::kSessionCookie));
   return response;
 }
 

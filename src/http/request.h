@@ -47,6 +47,8 @@ struct Request {
   std::string peer;     // the client's address, after the headers of trusted proxies
   bool secure = false;  // TLS here or at a trusted proxy
   std::any caller;      // the principal: set by the route's guard, read by its handler
+  // The token that the route's guard has verified, by a name; a session has that of its token. Empty: none was.
+  std::string client;
 
   bool has_body() const { return chunked || (content_length && *content_length > 0); }
   // First header of that name, any letter case; empty when absent.

@@ -1,5 +1,7 @@
 #include "model/message.h"
 
+#include "model/named_files.h"
+
 namespace restante {
 namespace {
 
@@ -34,7 +36,7 @@ std::string with_sources(std::string body, WorkspaceId workspace, std::span<cons
 }  // namespace
 
 Message::Message(const NewInboxRow& row, WorkspaceId workspace, std::span<const OutgoingFile> files, Time now)
-    : activity(row), id(InboxRowId::make(now)) {
+    : activity(row), id(InboxRowId::make(now)), named(named_keys_of(row, workspace)) {
   if (activity.message_id.empty()) return;
   const std::string& content = activity.content.empty() ? activity.request_body : activity.content;
   digest = files.empty() ? message_digest(activity, content)

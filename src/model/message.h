@@ -3,6 +3,7 @@
 #pragma once
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "base/crypto.h"
 #include "model/inbox_row.h"
@@ -19,6 +20,7 @@ struct Message {
   NewInboxRow activity;
   InboxRowId id;
   std::optional<Digest> digest;  // the same for repeated messages; none without a message id
+  std::vector<Digest> named;     // the keys of the files that it names
 };
 
 }  // namespace restante

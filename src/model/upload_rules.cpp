@@ -1,5 +1,7 @@
 #include "model/upload_rules.h"
 
+#include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "model/errors.h"
@@ -45,8 +47,12 @@ Result<void> require_quota(const UploadTally& unacked, const UploadQuota& quota,
   return Error(errors::quota_exceeded, std::move(facts));
 }
 
-bool already_failed_with(const Upload& failed, std::string_view reason) {
-  return failed.failed_at && (reason.empty() || reason == failed.reason);
+FailureEffect effect_of_failure(const Upload& was, std::string_view reason, Time now) {
+  if (!was.failed_at) return FailureEffect::receipt;
+  if (reason.empty() || reason == was.reason) return FailureEffect::none;
+  constexpr Time::duration kShortest = std::chrono::seconds(1);
+  const bool due = now - *was.failed_at >= std::max(kShortest, (*was.failed_at - was.created_at) / 3);
+  return due ? FailureEffect::receipt : FailureEffect::reason_alone;
 }
 
 Result<void> require_source(const OutgoingFile& file, const Upload* source, Time now) {

@@ -40,8 +40,12 @@ struct NewUploadRow {
 // quota_exceeded when `more` does not fit.
 Result<void> require_quota(const UploadTally& unacked, const UploadQuota& quota, const UploadTally& more);
 
-// Whether the upload has failed already with this reason; an empty reason matches any.
-bool already_failed_with(const Upload& failed, std::string_view reason);
+// What a report that the agent could not take the file changes. An agent may report ever new reasons: the last one is
+// kept, but a receipt is appended only for the first, and later when a third of the file's age has passed since the
+// last receipt, and at least a second. So one file gets about 40 receipts in a day, and no more than 8 in the next
+// week.
+enum class FailureEffect { none, reason_alone, receipt };
+FailureEffect effect_of_failure(const Upload& was, std::string_view reason, Time now);
 
 // Whether the file may be sent to another workspace. An outgoing file must not be expired or damaged. A file that is
 // sent again must have come from its sender, and must still be stored. `source` is its row, null when there is none.

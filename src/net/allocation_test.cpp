@@ -1,39 +1,13 @@
 // Allocations that fail: each one of a request in turn, on any thread of the server. The process goes on, every client
-// gets an answer or a closed connection, and the next request works. operator new of this test program is replaced. Not
-// with ThreadSanitizer, which has its own operator new.
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define RESTANTE_HAS_OTHER_NEW
-#endif
-#endif
+// gets an answer or a closed connection, and the next request works. The handlers are the test's own; those of the API
+// with a real store are in tests/no_memory.
+#include "base/test_allocations.h"
 #ifndef RESTANTE_HAS_OTHER_NEW
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <cstdlib>
-#include <new>
 
 #include "net/test_edge.h"
-
-namespace {
-
-std::atomic<long> left{-1};        // allocations until one fails; negative: none fails
-thread_local bool exempt = false;  // the test's own thread
-
-void* allocate(std::size_t size) {
-  if (!exempt && left.load(std::memory_order_relaxed) >= 0 && left.fetch_sub(1) == 0) throw std::bad_alloc();
-  if (void* const memory = std::malloc(size > 0 ? size : 1)) return memory;
-  throw std::bad_alloc();
-}
-
-}  // namespace
-
-void* operator new(std::size_t size) { return allocate(size); }
-void* operator new[](std::size_t size) { return allocate(size); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace restante::net {
 namespace {
@@ -42,7 +16,6 @@ constexpr long kMost = 5'000;  // far more than a request needs
 
 struct Allocation : testing::Test {
   Allocation() {
-    exempt = true;
     server.get("/at-once", [](auto&) { return text("at once"); }, http::Run::at_once);
     server.get("/pool", [](auto&) { return text("on the pool"); });
     server.get("/bytes", [](auto&) { return http::from_bytes([] { return text("bytes"); }); });
@@ -63,7 +36,6 @@ struct Allocation : testing::Test {
     server.edge.every(std::chrono::milliseconds(1), "job", [this] { ++jobs; });
     server.start();
   }
-  ~Allocation() override { exempt = false; }
 
   // Runs `act` with one more allocation before the one that fails, until none fails. `act` returns the status, 0 when
   // the connection was closed.
@@ -71,9 +43,9 @@ struct Allocation : testing::Test {
   void fail_each(Act act) {
     long failed = 0;
     for (long n = 0; n < kMost; ++n) {
-      left = n;
+      FailingAllocation::after(n);
       const int status = act();
-      const bool reached = left.exchange(-1) < 0;
+      const bool reached = FailingAllocation::end();
       EXPECT_TRUE(status == 200 || status == 503 || status == 0) << status << " when allocation " << n << " failed";
       failed += status == 503;
       ASSERT_EQ(server.ask("/pool").status, 200) << "after allocation " << n << " failed";
@@ -87,6 +59,7 @@ struct Allocation : testing::Test {
 
   double held_polls() { return server.metrics.held_polls.Value(); }
 
+  const FailingAllocation::Exempt exempt;
   std::atomic<bool> there{false};
   std::atomic<int> jobs{0};
   TestEdge server;
@@ -106,17 +79,17 @@ TEST_F(Allocation, ARequestThatGetsNoMemoryIsAnsweredAndTheServerGoesOn) {
 
 TEST_F(Allocation, AHeldPollIsAnsweredAlthoughThereIsNoMemoryForTheRing) {
   fail_each([&] {
-    const long wanted = left.exchange(-1);
+    const long wanted = FailingAllocation::pause();
     there = false;
     Client poll = server.client();
     poll.get("/poll");
     while (held_polls() == 0) std::this_thread::yield();
-    left = wanted;
+    FailingAllocation::after(wanted);
     const int rung = server.ask("/ring").status;
     if (!there) {  // the request that rings had no memory itself
-      const long now = left.exchange(-1);
+      const long now = FailingAllocation::pause();
       server.ask("/ring");
-      left = now;
+      FailingAllocation::after(now);
     }
     const int found = poll.reply().status;
     while (held_polls() != 0) std::this_thread::yield();
@@ -126,10 +99,10 @@ TEST_F(Allocation, AHeldPollIsAnsweredAlthoughThereIsNoMemoryForTheRing) {
 
 TEST_F(Allocation, BackgroundJobsGoOn) {
   for (long n = 0; n < 50; ++n) {
-    left = n;
+    FailingAllocation::after(n);
     const int before = jobs;
     while (jobs < before + 3) std::this_thread::yield();
-    left = -1;
+    FailingAllocation::end();
   }
 }
 

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/handed_writes.h"
 #include "base/text.h"
 #include "net/connection.h"
 #include "net/upstream_request.h"
@@ -156,10 +157,11 @@ asio::awaitable<http::Response> Connection::settle(http::Request& request, http:
       co_await asio::async_initiate<const asio::use_awaitable_t<>, void()>(initiate, asio::use_awaitable);
       auto answer = [&pending] { return pending->answer(); };
       if (pending->may_block == http::MayBlock::no) {
+        const CountedWrites counted(&writes_);
         response = answer();
       } else {
         ThreadPool& pool = pending->may_block == http::MayBlock::on_bytes ? *shared().bytes_pool : *shared().pool;
-        response = co_await on_pool(pool, answer, group_);
+        response = co_await on_pool(pool, answer, group_, &writes_);
       }
     } else if (auto* wait = std::get_if<std::shared_ptr<http::HeldPoll>>(&response.content)) {
       const std::shared_ptr<http::HeldPoll> held = *wait;
@@ -168,7 +170,7 @@ asio::awaitable<http::Response> Connection::settle(http::Request& request, http:
       const std::shared_ptr<http::Forward> order = *forward;
       http::Forwarded came = co_await net::forward(*order);
       auto then = [&] { return order->then(std::move(came)); };
-      response = co_await on_pool(*shared().pool, then, group_);
+      response = co_await on_pool(*shared().pool, then, group_, &writes_);
     } else {
       co_return response;
     }
@@ -323,7 +325,7 @@ http::Response Connection::failure_response(std::exception_ptr failure, const ht
     return unavailable();
   } catch (const std::bad_alloc&) {
     shared().log.error("out_of_memory", {{"request_id", request.request_id}});
-    return unavailable();
+    return unavailable(writes_ > 0 ? kOutcomeUnknown : kUnavailable);
   } catch (const std::exception& e) {
     shared().log.error("handler_failed", {{"request_id", request.request_id}, {"reason", e.what()}});
   } catch (...) {

@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "base/error.h"
+#include "base/handed_writes.h"
 #include "net/test_edge.h"
 
 namespace restante::net {
@@ -242,6 +243,34 @@ TEST(Later, MayLeadToAnyOtherAnswer) {
   server.start();
   EXPECT_EQ(server.ask("/file").body, "bc");
   EXPECT_EQ(server.ask("/wait").body, "found");
+}
+
+TEST(Answer, AFailureAfterAWriteWasHandedToTheStoreSaysThatItMayBeStored) {
+  TestEdge server;
+  const auto hand_over_and_raise = [](int writes, auto failure) {
+    return [=](auto&) -> http::Response {
+      for (int i = 0; i < writes; ++i) HandedWrites::add();
+      throw failure;
+    };
+  };
+  server.get("/no-memory", hand_over_and_raise(0, std::bad_alloc()));
+  server.get("/no-memory-after-write", hand_over_and_raise(1, std::bad_alloc()));
+  server.get("/write-failed", hand_over_and_raise(1, Unavailable("it")));
+  server.get("/no-memory-for-the-answer", [](auto&) {
+    HandedWrites::add();
+    return http::after(Commit<int>::ready(1), [](int) -> http::Response { throw std::bad_alloc(); });
+  });
+  server.start();
+  Client client = server.client();
+  const auto code = [&client](const char* path) {
+    const std::string body = client.ask(path).body;
+    const auto at = body.find("\"code\":\"") + 8;
+    return body.substr(at, body.find('"', at) - at);
+  };
+  EXPECT_EQ(code("/no-memory-after-write"), "outcome_unknown");
+  EXPECT_EQ(code("/no-memory-for-the-answer"), "outcome_unknown");
+  EXPECT_EQ(code("/write-failed"), "platform_unavailable") << "it is the write that says so";
+  EXPECT_EQ(code("/no-memory"), "platform_unavailable") << "each request is judged by its own writes";
 }
 
 // Each failure must end in the same answer wherever it is thrown.

@@ -166,7 +166,7 @@ asio::awaitable<http::Response> Connection::stream_body(http::Request& request, 
   while (!fault && !answer) {
     if (!inflow.done) fault = co_await next_pieces(request, inflow, room.get(), step, pieces);
     if (!inflow.done && inflow.left && !reader) reader.emplace(socket_);
-    if (!fault) answer = co_await on_pool(*shared().bytes_pool, take, group_);
+    if (!fault) answer = co_await on_pool(*shared().bytes_pool, take, group_, &writes_);
   }
   if (fault || !inflow.done) closing_ = true;
   body_consumed_ = inflow.done;

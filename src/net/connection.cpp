@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "http/credentials.h"
 #include "net/upstream_request.h"
 
 namespace restante::net {
@@ -16,6 +17,12 @@ constexpr std::string_view kNoMemory =
     "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: 98\r\n"
     "Cache-Control: no-store\r\nRetry-After: 1\r\nConnection: close\r\n\r\n"
     R"({"error":"the server has no memory left; try again","code":"platform_unavailable","retry_after":1})";
+// For a request that handed a write to the store before the memory ran out.
+constexpr std::string_view kNoMemoryAfterWrite =
+    "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: 163\r\n"
+    "Cache-Control: no-store\r\nRetry-After: 1\r\nConnection: close\r\n\r\n"
+    R"({"error":"the server has no memory left, and this may have been stored; repeat the request with the )"
+    R"(same Idempotency-Key","code":"outcome_unknown","retry_after":1})";
 
 bool is_request_id(std::string_view text) {
   if (text.empty() || text.size() > 64) return false;
@@ -39,15 +46,6 @@ http::Response take_whole(std::unique_ptr<http::BodySink>& sink, std::string_vie
   http::Response answer = refused ? std::move(*refused) : sink->finish();
   sink.reset();
   return answer;
-}
-
-// Who sends the request, as far as that is known before its token is checked: a secret that nobody else has, or an
-// address.
-std::size_t group_of(const http::Request& request) {
-  for (const std::string_view name : {"Authorization", "Cookie"}) {
-    if (const std::string_view secret = request.header(name); !secret.empty()) return group_named(secret);
-  }
-  return group_named(request.peer);
 }
 
 }  // namespace
@@ -112,6 +110,7 @@ asio::awaitable<void> Connection::run() {
   while (!closing_ && !expired_) {
     bool no_memory = false;
     answering_ = false;
+    writes_ = 0;
     try {
       // An idle connection owns no buffer and no request: only this frame, the socket and its entry in the list.
       if (buffer_.empty() && !socket_.secure()) {
@@ -145,7 +144,8 @@ asio::awaitable<void> Connection::run() {
     if (!no_memory) continue;
     shared().log.error("out_of_memory");
     if (answering_) break;
-    const bool told = co_await send_text(kNoMemory, {});
+    const std::string_view answer = writes_ > 0 ? kNoMemoryAfterWrite : kNoMemory;
+    const bool told = co_await send_text(answer, {});
     if (told) co_await linger();
     break;
   }
@@ -269,13 +269,31 @@ void Connection::identify(http::Request& request) {
   request.request_id = is_request_id(given) ? std::string(given) : io_thread_.make_request_id();
   request.secure = socket_.secure();
   request.peer = peer_;
-  group_ = group_of(request);
   const auto& trusted = shared().options.trusted_proxies;
-  if (trusted.empty()) return;
-  request.peer = http::client_address(peer_, request.header_list("X-Forwarded-For"), trusted);
-  group_ = group_of(request);
-  const bool by_proxy = std::any_of(trusted.begin(), trusted.end(), [&](const auto& n) { return n.contains(peer_); });
-  if (by_proxy && equal_ignoring_case(request.header("X-Forwarded-Proto"), "https")) request.secure = true;
+  if (!trusted.empty()) {
+    request.peer = http::client_address(peer_, request.header_list("X-Forwarded-For"), trusted);
+    const bool by_proxy = std::any_of(trusted.begin(), trusted.end(), [&](const auto& n) { return n.contains(peer_); });
+    if (by_proxy && equal_ignoring_case(request.header("X-Forwarded-Proto"), "https")) request.secure = true;
+  }
+  join_group(request);
+}
+
+// Until its guard has verified who sends it, the request counts for its address: a client can invent secrets, and
+// would have the turns of many.
+void Connection::join_group(const http::Request& request) {
+  group_ = io_thread_.known_clients().find(http::secret_of(request));
+  if (group_ != 0) return;
+  group_ = request.peer == peer_ ? group_named(key_) : group_named(http::limit_key(request.peer));
+}
+
+void Connection::remember_client(const http::Request& request, bool refused) {
+  const std::string_view secret = http::secret_of(request);
+  if (!request.client.empty()) {
+    group_ = group_named(request.client);
+    io_thread_.known_clients().remember(secret, group_);
+  } else if (refused) {
+    io_thread_.known_clients().forget(secret);
+  }
 }
 
 asio::awaitable<http::Response> Connection::obtain(http::Request& request, const http::Route& route) {
@@ -292,6 +310,7 @@ asio::awaitable<http::Response> Connection::obtain(http::Request& request, const
   std::unique_ptr<http::BodySink> sink;
   std::unique_ptr<http::Relay> relay;
   try {
+    bool was_refused = false;
     const std::uint64_t usual =
         route.body == Body::stream ? shared().options.limits.stream_body : shared().options.limits.json_body;
     const std::uint64_t limit = route.body_limit > 0 ? route.body_limit : usual;
@@ -308,7 +327,10 @@ asio::awaitable<http::Response> Connection::obtain(http::Request& request, const
     const bool taken_along = here && (no_bytes || shared().bytes_pool == shared().pool);
     auto enter = [&]() -> std::optional<http::Response> {
       if (route.admit) {
-        if (auto refused = route.admit(request)) return refused;
+        if (auto refused = route.admit(request)) {
+          was_refused = true;
+          return refused;
+        }
       }
       if (route.body == Body::stream) {
         http::BodyHandling handling = route.receive(request);
@@ -329,7 +351,8 @@ asio::awaitable<http::Response> Connection::obtain(http::Request& request, const
       }
       return answer;
     };
-    std::optional<http::Response> answer = co_await on_pool(*shared().pool, enter, group_);
+    std::optional<http::Response> answer = co_await on_pool(*shared().pool, enter, group_, &writes_);
+    remember_client(request, was_refused);
     armed_ = std::move(armed);  // not in there: the tick reads it on this thread
     if (answer) co_return std::move(*answer);
     if (relay) co_return co_await relay_body(request, route, *relay, sink, limit);
@@ -337,7 +360,7 @@ asio::awaitable<http::Response> Connection::obtain(http::Request& request, const
     const auto fault = co_await read_body(request, limit);
     if (fault) co_return http::refusal(route, *fault, limit);
     auto handle = [&] { return route.handle(request); };
-    co_return co_await on_pool(*shared().pool, handle, group_);
+    co_return co_await on_pool(*shared().pool, handle, group_, &writes_);
   } catch (...) {
     failure = std::current_exception();
   }

@@ -67,8 +67,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   asio::awaitable<Received> receive_head(http::Request& request, std::optional<http::Fault>& fault);
   http::Response answer_at_once(http::Request& request, const http::Route& route);
   asio::awaitable<http::Response> obtain(http::Request& request, const http::Route& route);
-  // Also sets group_.
   void identify(http::Request& request);
+  // Both set group_: before the guard of the request's route has run, and after it.
+  void join_group(const http::Request& request);
+  void remember_client(const http::Request& request, bool refused);
   void account(const http::Request& request, const http::Router::Match& match, int status, SteadyTime started);
 
   // body.cpp: reads the body that follows the head.
@@ -135,6 +137,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool idle_ = false;
   bool expired_ = false;        // the deadline passed: the running operation was cancelled
   bool body_consumed_ = false;  // the body of the current request was read to its end
+  int writes_ = 0;              // that the current request has handed to the store
   bool answering_ = false;      // bytes of the answer may have been sent
   bool closing_ = false;        // no further request on this connection
   bool watching_ = false;       // waits for readability while a request is parked

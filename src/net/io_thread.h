@@ -14,6 +14,7 @@
 
 #include <boost/asio.hpp>
 
+#include "net/known_clients.h"
 #include "net/shared.h"
 #include "net/socket.h"
 
@@ -53,6 +54,7 @@ class IoThread {
   // buffers.
   std::span<char> scratch() { return scratch_; }
   std::string& answer() { return answer_; }
+  KnownClients& known_clients() { return known_clients_; }
 
   // Kept by connections: the front is the one whose last request is longest ago.
   std::list<Connection*>& connections() { return connections_; }
@@ -75,6 +77,7 @@ class IoThread {
   prometheus::Counter& requests_;
   std::array<char, 16 << 10> scratch_;
   std::string answer_;
+  KnownClients known_clients_{8'192};
   std::string date_;
   std::chrono::steady_clock::time_point date_until_{};
   std::uint64_t id_prefix_ = 0;

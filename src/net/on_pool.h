@@ -1,5 +1,6 @@
 // on_pool runs a plain function on the pool and resumes the coroutine on its own I/O thread with the result or the
-// exception. `group` as in ThreadPool::post().
+// exception. `group` as in ThreadPool::post(). To `writes`, if given, is added how many writes the function handed to
+// the store.
 #pragma once
 #include <exception>
 #include <optional>
@@ -7,6 +8,7 @@
 
 #include <boost/asio.hpp>
 
+#include "base/handed_writes.h"
 #include "net/resume.h"
 #include "net/thread_pool.h"
 
@@ -15,7 +17,8 @@ namespace restante::net {
 namespace asio = boost::asio;
 
 template <class F>
-asio::awaitable<std::invoke_result_t<F&>> on_pool(ThreadPool& pool, F& function, std::size_t group = 0) {
+asio::awaitable<std::invoke_result_t<F&>> on_pool(ThreadPool& pool, F& function, std::size_t group = 0,
+                                                  int* writes = nullptr) {
   using T = std::invoke_result_t<F&>;
   const asio::any_io_executor executor = co_await asio::this_coro::executor;
   std::optional<T> result;
@@ -24,8 +27,9 @@ asio::awaitable<std::invoke_result_t<F&>> on_pool(ThreadPool& pool, F& function,
     const auto resume = make_resume(handler, executor);
     until_memory([&] {
       pool.post(
-          [&result, &failure, &function, resume] {
+          [&result, &failure, &function, writes, resume] {
             try {
+              const CountedWrites counted(writes);
               result.emplace(function());
             } catch (...) {
               failure = std::current_exception();

@@ -95,13 +95,13 @@ asio::awaitable<http::Response> Connection::relay_body(http::Request& request, c
   http::Forwarded came = upstream->take_result();
   if (!open && relay.instead) {
     auto instead = [&] { return relay.instead(came); };
-    http::BodyHandling other_way = co_await on_pool(*shared().pool, instead, group_);
+    http::BodyHandling other_way = co_await on_pool(*shared().pool, instead, group_, &writes_);
     if (auto* answer = std::get_if<http::Response>(&other_way)) co_return std::move(*answer);
     sink = std::move(std::get<std::unique_ptr<http::BodySink>>(other_way));
     co_return co_await stream_body(request, route, sink, limit);
   }
   auto then = [&] { return relay.order.then(std::move(came)); };
-  http::Response answer = co_await on_pool(*shared().pool, then, group_);
+  http::Response answer = co_await on_pool(*shared().pool, then, group_, &writes_);
   if (fault) co_return http::refusal(route, *fault, limit);
   co_return answer;
 }

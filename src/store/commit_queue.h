@@ -10,6 +10,7 @@
 #include <deque>
 #include <exception>
 #include <memory>
+#include <new>
 #include <optional>
 #include <span>
 #include <type_traits>
@@ -18,6 +19,7 @@
 
 #include "base/commit.h"
 #include "base/error.h"
+#include "base/handed_writes.h"
 #include "base/mutex.h"
 #include "base/until_memory.h"
 #include "store/writer_progress.h"
@@ -30,6 +32,11 @@ struct CommitQueueLimits {
   // Bounds how long the first verb of a group waits for the last.
   std::size_t group_verbs = 512;
 };
+
+// What a verb fails with that got no memory while it ran: unlike std::bad_alloc it says that nothing was stored. Made
+// before it is needed.
+inline const std::exception_ptr kNoMemoryForVerb =
+    std::make_exception_ptr(Unavailable("there is no memory for this write"));
 
 template <class Work, class Hints>
 class CommitQueue {
@@ -87,7 +94,15 @@ class CommitQueue {
       return answer->has_value() ? Outcome::kept : Outcome::refused;
     }
     void fulfil() override { promise.fulfil(std::move(*answer)); }
-    void fail(std::exception_ptr why) override { promise.fail(std::move(why)); }
+    void fail(std::exception_ptr why) override {
+      try {
+        std::rethrow_exception(why);
+      } catch (const std::bad_alloc&) {
+        promise.fail(kNoMemoryForVerb);
+      } catch (...) {
+        promise.fail(std::move(why));
+      }
+    }
     Verb verb;
     std::optional<Answer> answer;
     CommitPromise<Answer> promise;
@@ -126,6 +141,7 @@ void CommitQueue<Work, Hints>::enqueue(std::unique_ptr<Job> job) {
       queue_.push_back(std::move(job));
     }
   }
+  HandedWrites::add();
   // NOLINTNEXTLINE(bugprone-use-after-move): moved only where there is no refusal.
   if (refusal) return job->fail(std::make_exception_ptr(Unavailable(refusal)));
   if (was_empty) changed_.notify_one();

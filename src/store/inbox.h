@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "model/idempotency.h"
 #include "model/inbox_row.h"
+#include "model/named_files.h"
 #include "model/upload.h"
 #include "store/uploads.h"
 
@@ -31,6 +32,11 @@ struct Pruned {
   std::int64_t rows = 0;               // that it deleted
   bool more = false;                   // there may be more to do
   std::optional<WorkspaceId> after{};  // for the next step; none: from the first workspace
+};
+
+struct Epoch {
+  std::int64_t inboxes = 0;
+  bool clock_is_behind = false;  // larger numbers were given already than the clock allows; it began above them
 };
 
 class InboxStore {
@@ -60,14 +66,16 @@ class InboxStore {
   virtual Commit<Result<Pruned>> prune(Time before, Time ceiling, Time now, int limit,
                                        std::optional<WorkspaceId> after = {}) = 0;
   // After an older copy of the database was restored: the next row of every inbox gets a number that was never given,
-  // also not to a row that the copy does not have (model/inbox_epoch.h). Call it before clients read. Returns how many
-  // inboxes there are.
-  virtual Commit<Result<std::int64_t>> begin_epoch(Time now) = 0;
+  // also not to a row that the copy does not have (model/inbox_epoch.h). Call it before clients read.
+  virtual Commit<Result<Epoch>> begin_epoch(Time now) = 0;
   // cursor_gone when the cursor names no row of this workspace or is above the head (since_seq = 0 always works).
   virtual Result<std::vector<InboxRow>> read_inbox(WorkspaceId workspace, const InboxQuery& query) = 0;
   // The same for a query that filters: looks at `most` rows at the most, whatever it finds, so that its cost is
   // bounded.
   virtual Result<InboxStep> search_inbox(WorkspaceId workspace, const InboxQuery& query, int most) = 0;
+  // Which of these files are named by a message that is still kept. Reads one key for each, whatever the size of the
+  // inbox. Messages of 0.1.0 have no keys.
+  virtual std::vector<FileId> find_named_files(WorkspaceId workspace, NamedBy by, const std::vector<FileId>& files) = 0;
 };
 
 }  // namespace restante

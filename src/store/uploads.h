@@ -76,7 +76,8 @@ class UploadStore {
   virtual Commit<Result<UploadChange>> ack_upload(WorkspaceId workspace, FileId id, Moment at) = 0;
   // The agent could not take the file: sets failed_at and the reason (cut to kMaxReasonBytes) and appends a receipt.
   // The upload stays until it expires, and a later ack wins. The same reason again, no reason, or a damaged upload
-  // changes nothing. upload_gone as for an ack, and when acked.
+  // changes nothing; another reason soon after changes the reason alone (effect_of_failure() in model/upload_rules.h).
+  // upload_gone as for an ack, and when acked.
   virtual Commit<Result<UploadChange>> fail_upload(WorkspaceId workspace, FileId id, std::string reason, Moment at) = 0;
   // The content is not what was staged: marks the row, and all rows that share the blob, as damaged for as long as they
   // exist. Those that an agent still waits for become failed, with sentence_of() as the reason and a receipt. Returns

@@ -142,7 +142,9 @@ TEST_P(Inbox, AfterARestoreNoNumberIsGivenAgainAndCursorsOfLostRowsAreGone) {
   const auto empty = make_workspace().id;
   append(workspace, message("kept"), at(1));
   // The client has read a row with the number 2, which the restored copy does not have.
-  ASSERT_EQ(store->begin_epoch(at(100)).take().value(), 2);
+  const Epoch begun = store->begin_epoch(at(100)).take().value();
+  EXPECT_EQ(begun.inboxes, 2);
+  EXPECT_FALSE(begun.clock_is_behind);
   EXPECT_ERROR(store->read_inbox(workspace, since(2)), errors::cursor_gone);
   const std::int64_t first = append(workspace, message("new"), at(100)).seq;
   EXPECT_EQ(first, seq_of_epoch(at(100)) + 1);
@@ -154,8 +156,59 @@ TEST_P(Inbox, AfterARestoreNoNumberIsGivenAgainAndCursorsOfLostRowsAreGone) {
   InboxQuery by_time;
   by_time.not_before = at(101);
   EXPECT_THAT(summaries(workspace, by_time), ElementsAre("newer"));
-  ASSERT_TRUE(store->begin_epoch(at(50)).take());
-  EXPECT_EQ(append(workspace, message("last"), at(102)).seq, first + 2) << "never back";
+}
+
+TEST_P(Inbox, AnEpochBeginsAboveAllNumbersAlsoWhenTheClockIsBehind) {
+  const auto workspace = make_workspace().id;
+  ASSERT_FALSE(store->begin_epoch(at(100)).take()->clock_is_behind);
+  ASSERT_FALSE(store->begin_epoch(at(100)).take()->clock_is_behind) << "no number of that epoch was given";
+  const std::int64_t kept = append(workspace, message("kept"), at(100)).seq;
+  // Rows after it were lost; the client has read a million of them.
+  const auto begun = store->begin_epoch(at(50)).take().value();
+  EXPECT_TRUE(begun.clock_is_behind);
+  EXPECT_EQ(begun.inboxes, 1);
+  EXPECT_ERROR(store->read_inbox(workspace, since(kept + 1'000'000)), errors::cursor_gone);
+  const std::int64_t first = append(workspace, message("new"), at(101)).seq;
+  EXPECT_GT(first, kept + (std::int64_t{1} << 36));
+  EXPECT_LT(first, std::int64_t{1} << 53) << "every client can read the number";
+  EXPECT_THAT(summaries(workspace, since(kept)), ElementsAre("new"));
+}
+
+// What an earlier restore of the same copy began with may be lost, too.
+TEST(InboxEpoch, TwoRestoresOfOneCopyWithAClockThatIsBehindDoNotBeginAlike) {
+  const std::int64_t largest = seq_of_epoch(at(1'000'000));
+  const std::int64_t first = seq_of_epoch(at(50), largest);
+  EXPECT_GT(seq_of_epoch(at(60), largest), first + 10'000);
+  EXPECT_GT(seq_of_epoch(Time(), largest), largest) << "a clock that was never set";
+}
+
+TEST_P(Inbox, AFileThatAMessageNamesIsFoundAmongAllRows) {
+  const auto workspace = make_workspace().id;
+  const auto other = make_workspace().id;
+  const auto by_agent = FileId::make(at(0));
+  const auto by_person = FileId::make(at(0));
+  const auto by_nobody = FileId::make(at(0));
+  const auto part = [&](FileId id) {
+    return R"({"kind":"file","file":{"uri":")" + pending_uri(workspace, id) + "\"}}";
+  };
+  NewInboxRow notify = message("here");
+  notify.method = "notify";
+  notify.request_body.clear();
+  notify.response_body = R"({"result":"here","parts":[)" + part(by_agent) + "," + part(by_agent) + "]}";
+  append(workspace, notify);
+  append(workspace, notify);
+  NewInboxRow sent = message("look");
+  sent.request_body = R"({"params":{"message":{"parts":[)" + part(by_person) + "]}}}";
+  append(workspace, sent);
+  NewInboxRow text = message("text");
+  text.request_body =
+      R"({"params":{"message":{"parts":[{"text":"\"uri\":\")" + pending_uri(workspace, by_nobody) + R"(\""}]}}})";
+  append(workspace, text);
+  const std::vector<FileId> all{by_nobody, by_person, by_agent};
+  EXPECT_THAT(store->find_named_files(workspace, NamedBy::agent, all), ElementsAre(by_agent));
+  EXPECT_THAT(store->find_named_files(workspace, NamedBy::person, all), ElementsAre(by_person));
+  EXPECT_THAT(store->find_named_files(other, NamedBy::agent, all), IsEmpty());
+  EXPECT_THAT(store->find_named_files(workspace, NamedBy::agent, {}), IsEmpty());
 }
 
 TEST_P(Inbox, TypeIsExactAndChatUploadReceiveSelectsByMethod) {

@@ -319,8 +319,13 @@ std::string PlainModel::fail(WorkspaceId workspace, FileId id, const std::string
   }
   const bool known_already = upload->failed_at && (reason.empty() || upload->reason == reason);
   if (upload->damage || known_already) return show(*upload) + " 0";
-  upload->failed_at = now;
   upload->reason = reason;
+  if (upload->failed_at) {
+    const auto since = now - *upload->failed_at;
+    const auto age = *upload->failed_at - upload->created_at;
+    if (since < std::chrono::seconds(1) || since < age / 3) return show(*upload) + " 0";
+  }
+  upload->failed_at = now;
   return receipt(*upload, UploadState::failed, now);
 }
 

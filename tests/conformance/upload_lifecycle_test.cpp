@@ -67,6 +67,24 @@ TEST_P(UploadLifecycle, TheSameReasonAgainChangesNothingAnotherAppendsAReceipt) 
   EXPECT_EQ(inbox_of(workspace).size(), 4u);
 }
 
+TEST_P(UploadLifecycle, EverNewReasonsChangeTheReasonAndAppendFewReceipts) {
+  const auto workspace = make_workspace().id;
+  const auto id = stage(workspace, file("a.txt")).upload.id;
+  ASSERT_TRUE(store->fail_upload(workspace, id, "one", at(30)).take()->receipt);
+  const auto soon = store->fail_upload(workspace, id, "two", at(39)).take().value();
+  EXPECT_FALSE(soon.receipt);
+  EXPECT_EQ(soon.upload.reason, "two");
+  EXPECT_EQ(soon.upload.failed_at, at(30)) << "the time of the last receipt";
+  EXPECT_EQ(store->find_upload(workspace, id)->reason, "two");
+  EXPECT_TRUE(store->fail_upload(workspace, id, "three", at(40)).take()->receipt) << "a third of its age later";
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_FALSE(store->fail_upload(workspace, id, std::to_string(i), at(41)).take()->receipt);
+  }
+  EXPECT_EQ(inbox_of(workspace).size(), 3u) << "the file and two receipts";
+  const UploadStats stats = store->upload_stats(at(42)).total;
+  EXPECT_EQ(stats.failed.files, 1);
+}
+
 TEST_P(UploadLifecycle, AFailureMayHaveAnEmptyReason) {
   const auto workspace = make_workspace().id;
   const auto id = stage(workspace, file("a.txt")).upload.id;

@@ -91,6 +91,8 @@ TESTED = {
     "result of a task":
         "tests/e2e/delegations_test.py::test_a_task_is_queued_picked_up_worked_on_and_its_result_is_in_the_callers_inbox",
     "an answer after the end": "tests/e2e/delegations_test.py::test_a_cancelled_task_fails_at_once_and_a_late_answer_still_arrives",
+    "the `state` of a removed workspace, asked by its agent":
+        "src/api/registry_test.cpp::TheStateOfARemovedWorkspaceIsKnownToItsAgentAsLongAsItsTokenIsKept",
     "an empty file": "tests/e2e/uploads_test.py::test_the_error_for_an_empty_file_from_a_browser_names_the_file",
 }
 

@@ -11,6 +11,7 @@ from support.server import binary
 from support.workspace import Workspace
 from support.recorder import Recorder
 from support.waiting import CEILING, wait_until
+from support.wall_clock import WallClock
 
 PENDING = int(os.environ.get("RESTANTE_PENDING", "1600"))
 SETTINGS = {"log.requests": "none"}
@@ -129,7 +130,8 @@ def test_the_files_and_rows_of_a_removed_workspace_stay_as_evidence(start, tmp_p
 
 def test_after_restored_no_number_of_a_lost_row_is_given_again(start, tmp_path):
     backup = tmp_path / "backup"
-    restored = lambda: subprocess.run([binary(), "restored", "--data", str(backup)], capture_output=True, text=True, timeout=120, check=False)
+    restored = lambda **more: subprocess.run([binary(), "restored", "--data", str(backup)], capture_output=True, text=True, timeout=120,
+                                             check=False, env={**os.environ, **more})
     first = start()
     workspace = Workspace(first)
     workspace.notify("kept")
@@ -141,7 +143,7 @@ def test_after_restored_no_number_of_a_lost_row_is_given_again(start, tmp_path):
     lost = workspace.on(second).head()
     second.stop()
     done = restored()
-    assert done.returncode == 0 and "inboxes give new numbers" in done.stdout, done
+    assert done.returncode == 0 and "inboxes give new numbers" in done.stdout and "clock" not in done.stdout, done
     third = start(data=backup)
     again = workspace.on(third)
     check_error(page(again, f"since_seq={lost}"), 410, code="cursor_gone")
@@ -153,3 +155,12 @@ def test_after_restored_no_number_of_a_lost_row_is_given_again(start, tmp_path):
     with EventStream(third, again.path("events/stream"), token=again.token, headers={"Last-Event-ID": str(lost)}) as stream:
         assert "replayed_from" not in stream.next().data, "it reads everything again"
     assert restored().returncode != 0, "not while a server runs"
+    highest = again.head()
+    third.stop()
+    clock = WallClock(tmp_path)
+    clock.set(days=-2)
+    behind = restored(**clock.environment)
+    assert behind.returncode == 0 and "Check the clock" in behind.stdout, behind
+    fourth = again.on(start(data=backup))
+    fourth.notify("after a restore with a wrong clock")
+    assert fourth.head() > highest + 2 ** 30, "above all numbers, also those that may have been lost"

@@ -351,8 +351,13 @@ def test_one_client_cannot_fill_the_disk_with_messages_and_what_frees_or_protect
                             "a message is refused")
         check_error(answer, 507, code="insufficient_storage")
         check_error(upload(workspace, ("no.txt", b"no")), 507, code="insufficient_storage")
+        ready = wait_until(lambda: (one := server.get("/ready")).json()["checks"]["room_for_messages"] == "none" and one, "/ready says so")
+        assert ready.status == 200 and ready.json()["checks"]["room_for_files"] == "none" and ready.json()["status"] == "ready", ready
         assert step(workspace, acked, "ack").status == 200
-        assert step(workspace, failed, "fail", json_body={"reason": "no"}).status == 200
+        for number in range(60):
+            assert step(workspace, failed, "fail", json_body={"reason": f"reason {number}"}).status == 200
+        receipts = server.get(workspace.path("activity?type=upload_receipt"), token=workspace.token).json()
+        assert [row["method"] for row in receipts].count("chat_upload_failed") < 30, "ever new reasons do not fill the disk"
         assert server.request("DELETE", workspace.path(f"pending-uploads/{recalled}"), token=server.admin_token).status == 200
         assert server.request("POST", "/registry/heartbeat", token=workspace.token, json_body={"workspace_id": workspace.id}).status == 200
         assert server.request("DELETE", workspace.path(f"tokens/{spare['token_id']}"), token=server.admin_token).status == 200
@@ -455,7 +460,8 @@ def test_a_failure_without_a_reason_keeps_the_earlier_reason(server, workspace):
     for body, reason in (({}, None), ({"reason": "disk full"}, "disk full"), (None, "disk full"), ({"reason": "no rights"}, "no rights")):
         assert step(workspace, file_id, "fail", json_body=body).json() == {"failed": True}
         assert state(workspace, file_id)["reason"] == reason
-    assert [row["method"] for row in workspace.activity()].count("chat_upload_failed") == 3
+    receipts = [row["method"] for row in workspace.activity()].count("chat_upload_failed")
+    assert 1 <= receipts <= 3, "another reason within a second gets no receipt of its own"
 
 
 def test_curl_acks_and_fails_with_neither_body_nor_type(server, workspace):

@@ -17,8 +17,15 @@ int restored(const RestoredOptions& options) {
   ShutdownDeadline shutdown_deadline;
   try {
     const auto store = open_store(config, clock, metrics, announcements, shutdown_deadline);
-    const std::int64_t inboxes = store->begin_epoch(clock.now()).take().value();
-    return print(fmt::format("{} inboxes give new numbers now. Start the server.\n", inboxes));
+    const Time now = clock.now();
+    const Epoch begun = store->begin_epoch(now).take().value();
+    if (begun.clock_is_behind) {
+      print(
+          fmt::format("The clock says {}, but numbers of a later time were given already: the new numbers are above "
+                      "those that are stored. Check the clock.\n",
+                      format_time(now)));
+    }
+    return print(fmt::format("{} inboxes give new numbers now. Start the server.\n", begun.inboxes));
   } catch (const OpenRefused& refused) {
     throw CommandFailed(kExitUnavailable, refused.what());
   }

@@ -11,7 +11,8 @@ namespace {
 constexpr int kUsualLimit = 100;
 constexpr int kMaxLimit = 500;
 constexpr int kStepRows = 100;
-// A file's row comes shortly before the message that names it, and that message may be on the newer page.
+// A file's row usually comes shortly before the message that names it, and that message may be on the newer page. This
+// saves a read for each such file, and messages of 0.1.0 have no keys by which it could be found.
 constexpr int kLookAhead = 200;
 constexpr int kLookAheadRows = 1000;
 constexpr std::size_t kPageBytes = 1 << 20;
@@ -39,6 +40,22 @@ class ChatReading::Page {
   void remember_files(const InboxRow& row) {
     remember_files(request_content(row), named_by_people_);
     remember_files(response_content(row), named_by_agent_);
+  }
+
+  // The files of these rows that a message names which is on no page yet: it came much later.
+  void look_up_files(InboxStore& store, const std::vector<InboxRow>& rows) {
+    std::vector<FileId> any;
+    std::vector<FileId> agents;
+    for (const InboxRow& row : rows) {
+      const auto file = row.method == "chat_upload_receive" ? upload_in(row) : std::nullopt;
+      if (!file) continue;
+      const FileId id = *file_of(file->uri, workspace_);
+      if (is_shown_elsewhere(row, id)) continue;
+      any.push_back(id);
+      if (is_agents_upload(row)) agents.push_back(id);
+    }
+    for (const FileId& id : store.find_named_files(workspace_, NamedBy::person, any)) named_by_people_.insert(id);
+    for (const FileId& id : store.find_named_files(workspace_, NamedBy::agent, agents)) named_by_agent_.insert(id);
   }
 
   // Rows newest first. False when the page is full and this row is not on it.
@@ -111,7 +128,9 @@ class ChatReading::Page {
 };
 
 ChatReading::ChatReading(Store& store, InboxGaps& gaps, WorkspaceId workspace, int limit, std::optional<Time> before)
-    : search_(store, gaps, workspace, messages_before(before)), page_(std::make_unique<Page>(workspace, limit)) {
+    : store_(store),
+      search_(store, gaps, workspace, messages_before(before)),
+      page_(std::make_unique<Page>(workspace, limit)) {
   if (!before) return;
   InboxQuery ahead;
   ahead.above_seq = 0;
@@ -131,6 +150,7 @@ std::optional<Result<ChatPage>> ChatReading::next() {
     if (!rows) return rows.error();
     if (rows->empty() && search_.unfinished()) return std::nullopt;
     if (rows->empty()) return ChatPage{page_->finish(), true};
+    page_->look_up_files(store_, *rows);
     for (const InboxRow& row : *rows) {
       if (!page_->take(row)) return ChatPage{page_->finish(), false};
     }

@@ -40,6 +40,7 @@ class ChatReading {
  private:
   class Page;
 
+  InboxStore& store_;
   InboxSearch search_;
   std::unique_ptr<Page> page_;
 };

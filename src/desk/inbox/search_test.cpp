@@ -57,7 +57,8 @@ class Rows final : public InboxStore {
   Commit<Result<std::int64_t>> ack_inbox(WorkspaceId, std::int64_t) override { not_used(); }
   Result<InboxHead> find_head(WorkspaceId) override { not_used(); }
   Commit<Result<Pruned>> prune(Time, Time, Time, int, std::optional<WorkspaceId>) override { not_used(); }
-  Commit<Result<std::int64_t>> begin_epoch(Time) override { not_used(); }
+  Commit<Result<Epoch>> begin_epoch(Time) override { not_used(); }
+  std::vector<FileId> find_named_files(WorkspaceId, NamedBy, const std::vector<FileId>&) override { not_used(); }
   Result<std::vector<InboxRow>> read_inbox(WorkspaceId, const InboxQuery&) override { not_used(); }
 };
 

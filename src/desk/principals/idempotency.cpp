@@ -70,10 +70,12 @@ struct IdempotencyLocks::RunningScopes {
   std::set<Digest> scopes RESTANTE_GUARDED_BY(mutex);
 };
 
-IdempotencyLocks::IdempotencyLock::IdempotencyLock(std::shared_ptr<RunningScopes> running, const Digest& scope)
-    : scope_(scope), running_(std::move(running)) {}
-
 IdempotencyLocks::IdempotencyLock::~IdempotencyLock() { release(); }
+
+void IdempotencyLocks::IdempotencyLock::hold(std::shared_ptr<RunningScopes> running) {
+  const MutexLock lock(mutex_);
+  running_ = std::move(running);
+}
 
 void IdempotencyLocks::IdempotencyLock::release() {
   std::shared_ptr<RunningScopes> running;
@@ -90,11 +92,14 @@ IdempotencyLocks::IdempotencyLocks(ClaimStore& store, const Clock& clock)
     : store_(store), clock_(clock), running_(std::make_shared<RunningScopes>()) {}
 
 Result<std::shared_ptr<IdempotencyLocks::IdempotencyLock>> IdempotencyLocks::enter(const Digest& scope) {
+  // Made first: a scope without a lock would stay locked until the server ends.
+  auto made = std::make_shared<IdempotencyLock>(scope);
   {
     const MutexLock lock(running_->mutex);
     if (!running_->scopes.insert(scope).second) return errors::idempotency_in_progress;
   }
-  return std::make_shared<IdempotencyLock>(running_, scope);
+  made->hold(running_);
+  return made;
 }
 
 std::string canonical_text(const Json& value) {

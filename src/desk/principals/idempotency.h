@@ -23,8 +23,10 @@ class IdempotencyLocks {
   // Ends with release(), or with the last pointer to it: the client disconnected, the store failed, the server stops.
   class IdempotencyLock {
    public:
-    IdempotencyLock(std::shared_ptr<RunningScopes> running, const Digest& scope);
+    // Holds nothing yet.
+    explicit IdempotencyLock(const Digest& scope) : scope_(scope) {}
     ~IdempotencyLock();
+    void hold(std::shared_ptr<RunningScopes> running);
     void release();
 
    private:

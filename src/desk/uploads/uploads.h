@@ -89,6 +89,8 @@ class Uploads {
   std::vector<Upload> waiting(const Principal& caller, WorkspaceId workspace, std::optional<FileId> after, int limit);
   std::vector<Upload> list(const UploadFilter& filter) { return store_.list_uploads(filter, clock_.expiry_time()); }
   AllUploadStats stats(const UploadStatsPage& page = {}) { return store_.upload_stats(clock_.expiry_time(), page); }
+  // Whether the reserve is still free after so many more bytes; without it uploads are refused.
+  bool has_room(std::uint64_t bytes) const { return !rules_.free_after || rules_.free_after(bytes) >= rules_.reserve; }
 
  private:
   friend class Staging;
@@ -100,8 +102,6 @@ class Uploads {
   }
   Result<OpenUpload> open_blob(Upload upload);
   Error report_damage(const Upload& upload, UploadDamage damage);
-  bool has_room(std::uint64_t bytes) const { return !rules_.free_after || rules_.free_after(bytes) >= rules_.reserve; }
-
   Store& store_;
   Places& places_;
   const Clock& clock_;

@@ -352,8 +352,23 @@ class Platform::Parts {
     const auto require_trusted = [this] {
       if (!clock.trusted()) throw Unavailable("the clock is in doubt");
     };
-    checks.push_back({"clock", require_trusted, false});
+    checks.push_back({"clock", require_trusted, false, "doubted"});
+    add_room(checks);
     return checks;
+  }
+
+  // Not required: acks and fetches, which make room, are served, and another server on this database has no more room.
+  void add_room(std::vector<api::ReadinessCheck>& checks) {
+    const auto check_of = [this](const char* name, std::function<bool()> has_room) {
+      return api::ReadinessCheck{name,
+                                 logged_check(name,
+                                              [has_room = std::move(has_room)] {
+                                                if (!has_room()) throw Unavailable("storage.reserve is reached");
+                                              }),
+                                 false, "none"};
+    };
+    checks.push_back(check_of("room_for_files", [this] { return uploads.has_room(0); }));
+    checks.push_back(check_of("room_for_messages", [this] { return room.check_rows(0).has_value(); }));
   }
 
   const std::chrono::milliseconds drain;

@@ -249,10 +249,33 @@ Commit<Result<Pruned>> SqlStore::prune(Time before, Time ceiling, Time now, int 
                });
 }
 
-Commit<Result<std::int64_t>> SqlStore::begin_epoch(Time now) {
-  return write(maintenance_hints(), sizeof now, [now](SqlTransaction& transaction) -> Result<std::int64_t> {
-    return transaction.change("UPDATE inbox_heads SET last_seq = CASE WHEN last_seq < $1 THEN $1 ELSE last_seq END",
-                              seq_of_epoch(now));
+Commit<Result<Epoch>> SqlStore::begin_epoch(Time now) {
+  return write(maintenance_hints(), sizeof now, [now](SqlTransaction& transaction) -> Result<Epoch> {
+    const auto largest = transaction.find([](const SqlRow& row) { return row.integer(0); },
+                                          "SELECT coalesce(max(last_seq), 0) FROM inbox_heads");
+    Epoch begun;
+    begun.clock_is_behind = *largest > seq_of_epoch(now);
+    begun.inboxes =
+        transaction.change("UPDATE inbox_heads SET last_seq = CASE WHEN last_seq < $1 THEN $1 ELSE last_seq END",
+                           seq_of_epoch(now, *largest));
+    return begun;
+  });
+}
+
+std::vector<FileId> SqlStore::find_named_files(WorkspaceId workspace, NamedBy by, const std::vector<FileId>& files) {
+  // Without a file there is nothing to read, and no connection is taken.
+  if (files.empty()) return {};
+  return read([&](SqlReader& reader) {
+    std::vector<FileId> named;
+    for (const FileId& file : files) {
+      // The join ignores a key whose row has been pruned.
+      if (reader.has_row("SELECT 1 FROM message_keys k JOIN activity_logs a ON a.workspace_id = k.workspace_id AND "
+                         "a.seq = k.seq WHERE k.workspace_id = $1 AND k.digest = $2",
+                         workspace, named_key(by, file))) {
+        named.push_back(file);
+      }
+    }
+    return named;
   });
 }
 

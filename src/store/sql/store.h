@@ -57,9 +57,10 @@ class SqlStore : public Store {
   Result<InboxHead> find_head(WorkspaceId workspace) override;
   Commit<Result<Pruned>> prune(Time before, Time ceiling, Time now, int limit,
                                std::optional<WorkspaceId> after) override;
-  Commit<Result<std::int64_t>> begin_epoch(Time now) override;
+  Commit<Result<Epoch>> begin_epoch(Time now) override;
   Result<std::vector<InboxRow>> read_inbox(WorkspaceId workspace, const InboxQuery& query) override;
   Result<InboxStep> search_inbox(WorkspaceId workspace, const InboxQuery& query, int most) override;
+  std::vector<FileId> find_named_files(WorkspaceId workspace, NamedBy by, const std::vector<FileId>& files) override;
 
   // uploads
   Commit<Result<SentMessage>> append_to_inbox_with_files(WorkspaceId workspace, const NewInboxRow& row,

@@ -102,10 +102,15 @@ Result<UploadChange> fail(SqlTransaction& transaction, WorkspaceId workspace, Fi
   const auto was = find_incoming(transaction, workspace, id);
   if (!was) return was.error();
   if (was->acked_at || moment.expiry >= was->expires_at) return errors::upload_gone;
-  if (was->damage || already_failed_with(*was, reason)) return UploadChange{*was, std::nullopt};
+  const FailureEffect effect = effect_of_failure(*was, reason, moment.now);
+  if (was->damage || effect == FailureEffect::none) return UploadChange{*was, std::nullopt};
   Upload is = *was;
-  is.failed_at = moment.now;
   is.reason = reason;
+  if (effect == FailureEffect::reason_alone) {
+    transaction.update(is);
+    return UploadChange{std::move(is), std::nullopt};
+  }
+  is.failed_at = moment.now;
   return change_with_receipt(transaction, *was, std::move(is), UploadState::failed, moment.now);
 }
 

@@ -249,12 +249,19 @@ std::optional<Appended> Transaction::find_repeated(WorkspaceId workspace, const 
   return messages_.at({workspace, *message.digest});
 }
 
+// One statement must not change a row twice, and several messages of a group may name the same file: the first one
+// will do.
+void Transaction::keep_named(WorkspaceId workspace, const Digest& key, std::int64_t seq, Time at) {
+  if (named_.emplace(workspace, key).second) message_keys_.add(workspace, key, seq, at);
+}
+
 Appended Transaction::append_message(WorkspaceId workspace, Time at, const Message& message) {
   const auto appended = append(workspace, at, message.id, message.activity);
   if (message.digest) {
     message_keys_.add(workspace, *message.digest, appended.seq, at);
     messages_[{workspace, *message.digest}] = Appended{appended.id, appended.seq, true};
   }
+  for (const Digest& key : message.named) keep_named(workspace, key, appended.seq, at);
   return appended;
 }
 

@@ -111,6 +111,7 @@ class Transaction final : public SqlTransaction {
   void flush_uploads();
   void flush_heads();
   Head& held(WorkspaceId workspace);
+  void keep_named(WorkspaceId workspace, const Digest& key, std::int64_t seq, Time at);
 
   Connection& connection_;
   std::size_t changes_ = 0;
@@ -126,6 +127,7 @@ class Transaction final : public SqlTransaction {
 
   // The collected changes.
   std::set<WorkspaceId> changed_heads_;
+  std::set<MessageKey> named_;  // files whose keys are kept
   std::vector<FileId> new_uploads_;
   std::set<FileId> changed_uploads_;
   Bulk contents_;

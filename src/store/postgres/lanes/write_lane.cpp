@@ -1,5 +1,7 @@
 #include "store/postgres/lanes/write_lane.h"
 
+#include <new>
+
 #include "store/postgres/schema/opening.h"
 
 namespace restante::postgres {
@@ -144,7 +146,12 @@ WriteLane::AttemptResult WriteLane::attempt(Group group) {
     return AttemptResult::committed;
   }
   committing_ = true;
-  transaction.commit();
+  try {
+    transaction.commit();
+  } catch (const std::bad_alloc&) {
+    // The COMMIT may have been sent: it must not run again before its outcome is known.
+    std::rethrow_exception(no_memory_at_commit_);
+  }
   // Before the callers are answered: a read after the answer must not get the old value. The group is stored: whatever
   // fails here must not run it again.
   try {
@@ -193,6 +200,8 @@ bool WriteLane::was_committed() {
       why = failed.what();
     } catch (const Unavailable& failed) {
       why = failed.what();
+    } catch (const std::bad_alloc&) {
+      why = "no memory";
     }
     if (std::chrono::steady_clock::now() >= end_of_wait(deadline, endpoint_.shutdown_deadline)) {
       // If it did, what was read before is wrong.

@@ -78,6 +78,8 @@ class WriteLane {
   std::unique_ptr<Connection> connection_;
   CommitMark mark_;
   bool committing_ = false;
+  // Made before it is needed: then there is no memory for it.
+  const std::exception_ptr no_memory_at_commit_ = std::make_exception_ptr(Lost("there was no memory for a COMMIT"));
   std::int64_t backend_ = 0;  // the process that serves the last connection
   Time server_start_;         // of the server whose process that is
 

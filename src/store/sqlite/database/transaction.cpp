@@ -123,10 +123,12 @@ Appended Transaction::append(WorkspaceId workspace, Time at, InboxRowId id, cons
 
 Appended Transaction::append_message(WorkspaceId workspace, Time at, const Message& message) {
   const auto appended = append(workspace, at, message.id, message.activity);
-  if (message.digest) {
+  const auto keep_key = [&](const Digest& key) {
     run("INSERT OR REPLACE INTO message_keys (workspace_id, digest, seq, created_at) VALUES ($1, $2, $3, $4)",
-        workspace, *message.digest, appended.seq, at);
-  }
+        workspace, key, appended.seq, at);
+  };
+  if (message.digest) keep_key(*message.digest);
+  for (const Digest& key : message.named) keep_key(key);
   return appended;
 }
 

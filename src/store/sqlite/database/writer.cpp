@@ -80,6 +80,10 @@ void Writer::commit() {
     // The whole transaction may be in the log: then a restart finds it there.
     if (!health_.ok()) throw OutcomeUnknown(e.what());
     throw;
+  } catch (const std::bad_alloc&) {
+    // The log may have the whole transaction; then readers see it, too.
+    if (committed_) ObserverFailures::guard(committed_);
+    std::rethrow_exception(no_memory_at_commit_);
   }
   // The group is stored: nothing that follows may make it fail.
   if (committed_) ObserverFailures::guard(committed_);

@@ -2,8 +2,8 @@
 // COMMIT; no caller's thread waits (store/commit_queue.h). A verb that throws, or that returns an error after it has
 // changed something, is rolled back alone; the others of its group are not affected. A full disk fails the group with
 // StorageFull, unless it succeeds once the log has been emptied; an I/O error fails it and everything after it. If that
-// comes with the COMMIT, the group fails with OutcomeUnknown; a sync of the log that found no room does the same, and
-// the next group is tried as usual. The destructor commits what was accepted.
+// comes with the COMMIT, the group fails with OutcomeUnknown; a sync of the log that found no room and a COMMIT that
+// got no memory do the same, and the next group is tried as usual. The destructor commits what was accepted.
 #pragma once
 #include <functional>
 #include <memory>
@@ -72,6 +72,9 @@ class Writer {
   Metrics* const metrics_;
   const std::function<void()> committed_;
   int log_pages_ = 0;
+  // Made before it is needed: then there is no memory for it.
+  const std::exception_ptr no_memory_at_commit_ =
+      std::make_exception_ptr(OutcomeUnknown("there was no memory for a COMMIT"));
 
   Queue queue_;
   std::thread thread_;
