@@ -283,24 +283,21 @@ Commit<Result<Workspace>> SqlStore::patch_workspace(WorkspaceId id, const Worksp
 }
 
 Commit<Result<std::vector<TokenId>>> SqlStore::remove_workspace(WorkspaceId id, Time now) {
-  return write(hints_for(id), sizeof id,
-               [id, now, silences = uploads_ready()](SqlTransaction& transaction) -> Result<std::vector<TokenId>> {
-                 const auto head = transaction.find_living_head(id);
-                 if (!head) return head.error();
-                 auto tokens = transaction.change_rows(
-                     [](const SqlRow& row) { return row.id<TokenId>(0); },
-                     "UPDATE tokens SET revoked_at = $1 WHERE workspace_id = $2 AND revoked_at IS NULL RETURNING id",
-                     now, id);
-                 for (const TokenId& token : tokens) transaction.announce_revoked(token);
-                 transaction.remove_head(id);
-                 transaction.run("UPDATE workspaces SET status = 'removed', updated_at = $1 WHERE id = $2", now, id);
-                 if (silences) transaction.run("DELETE FROM silences WHERE workspace_id = $1", id);
-                 return tokens;
-               });
+  return write(hints_for(id), sizeof id, [id, now](SqlTransaction& transaction) -> Result<std::vector<TokenId>> {
+    const auto head = transaction.find_living_head(id);
+    if (!head) return head.error();
+    auto tokens = transaction.change_rows(
+        [](const SqlRow& row) { return row.id<TokenId>(0); },
+        "UPDATE tokens SET revoked_at = $1 WHERE workspace_id = $2 AND revoked_at IS NULL RETURNING id", now, id);
+    for (const TokenId& token : tokens) transaction.announce_revoked(token);
+    transaction.remove_head(id);
+    transaction.run("UPDATE workspaces SET status = 'removed', updated_at = $1 WHERE id = $2", now, id);
+    return tokens;
+  });
 }
 
 Commit<Result<std::vector<StatusChange>>> SqlStore::set_unseen_agents_offline(Time unseen_since, Time now) {
-  // Looks at all workspaces. A writer has other work, and mostly there is nothing to write.
+  // Looks at all that are online. A writer has other work, and mostly there is nothing to write.
   const bool unseen = read([&](SqlReader& reader) { return reader.has_row(kFindUnseen, unseen_since); });
   if (!unseen) return Commit<Result<std::vector<StatusChange>>>::ready(std::vector<StatusChange>());
   return write(maintenance_hints(), sizeof now,
@@ -322,13 +319,18 @@ std::vector<WorkspaceId> SqlStore::ancestors(WorkspaceId id) {
 
 bool SqlStore::is_reported_silent(WorkspaceId id) {
   if (!uploads_ready()) return false;
-  return read([&](SqlReader& reader) { return reader.has_row("SELECT 1 FROM silences WHERE workspace_id = $1", id); });
+  return read([&](SqlReader& reader) {
+    return reader.has_row("SELECT 1 FROM workspaces WHERE id = $1 AND silent_since IS NOT NULL", id);
+  });
 }
 
 std::int64_t SqlStore::count_silent_agents() {
   if (!uploads_ready()) return 0;
   return read([](SqlReader& reader) {
-    return reader.find([](const SqlRow& row) { return row.integer(0); }, "SELECT count(*) FROM silences").value();
+    return reader
+        .find([](const SqlRow& row) { return row.integer(0); },
+              "SELECT count(*) FROM workspaces WHERE silent_since IS NOT NULL AND status <> 'removed'")
+        .value();
   });
 }
 
@@ -341,9 +343,8 @@ std::vector<QuietAgent> SqlStore::list_quiet_agents(Time polled_before) {
   };
   return read([&](SqlReader& reader) {
     return reader.select(agent_of,
-                         "SELECT w.id, w.last_poll_at, w.usual_poll_gap FROM workspaces w WHERE w.last_poll_at < $1 "
-                         "AND w.delivery_mode = 'poll' AND w.status <> 'removed' AND NOT EXISTS (SELECT 1 FROM "
-                         "silences s WHERE s.workspace_id = w.id)",
+                         "SELECT id, last_poll_at, usual_poll_gap FROM workspaces WHERE last_poll_at < $1 AND "
+                         "delivery_mode = 'poll' AND status <> 'removed' AND silent_since IS NULL",
                          polled_before);
   });
 }
@@ -361,8 +362,8 @@ Commit<Result<std::vector<WorkspaceId>>> SqlStore::record_silences(std::vector<Q
                  std::vector<WorkspaceId> silent;
                  for (const QuietAgent& agent : agents) {
                    const auto made = transaction.change(
-                       "INSERT INTO silences (workspace_id, since) SELECT id, $2 FROM workspaces WHERE id = $1 AND "
-                       "delivery_mode = 'poll' AND status <> 'removed' AND last_poll_at <= $3 ON CONFLICT DO NOTHING",
+                       "UPDATE workspaces SET silent_since = $2 WHERE id = $1 AND delivery_mode = 'poll' AND status <> "
+                       "'removed' AND last_poll_at <= $3 AND silent_since IS NULL",
                        agent.id, now, agent.last_poll_at);
                    if (made > 0) silent.push_back(agent.id);
                  }
