@@ -20,15 +20,16 @@ const std::string kAfter = "created_at >= $1 AND (created_at, id) > ($1, $2) ";
 const std::string kPage = "AND status <> 'removed' ORDER BY created_at, id LIMIT $3";
 const std::string kList = kSelect + "WHERE " + kAfter + kPage;
 // Its ancestors and descendants; then, by their index, those with the same parent. Further parameters: the workspace,
-// its parent, how many hops. SQLite does not change the order of a CROSS JOIN: it would go through all workspaces.
+// its parent, how many hops. Both databases would go through all workspaces in the order of the page: SQLite does not
+// change the order of a CROSS JOIN, and PostgreSQL plans a query with a LIMIT for itself.
 const std::string kLineage =
     "WITH RECURSIVE above (id, hops) AS (SELECT w.parent_id, 1 FROM workspaces w WHERE w.id = $4 UNION ALL SELECT "
     "w.parent_id, a.hops + 1 FROM above a JOIN workspaces w ON w.id = a.id WHERE a.hops < $6), below (id, hops) AS "
     "(SELECT w.id, 1 FROM workspaces w WHERE w.parent_id = $4 UNION ALL SELECT w.id, b.hops + 1 FROM below b JOIN "
     "workspaces w ON w.parent_id = b.id WHERE b.hops < $6), lineage (relative) AS (SELECT id FROM above UNION ALL "
     "SELECT id FROM below) SELECT * FROM (SELECT " +
-    kWorkspaceColumns + " FROM lineage CROSS JOIN workspaces WHERE id = relative AND " + kAfter + kPage +
-    ") AS family UNION ALL SELECT * FROM (" + kSelect;
+    kWorkspaceColumns + " FROM lineage CROSS JOIN workspaces WHERE id = relative AND " + kAfter +
+    "AND status <> 'removed' LIMIT 9223372036854775807) AS family UNION ALL SELECT * FROM (" + kSelect;
 const std::string kSiblings = "WHERE parent_id = $5 AND id <> $4 AND ";
 const std::string kRoots = "WHERE parent_id IS NULL AND $5 IS NULL AND id <> $4 AND ";
 const std::string kNoSiblings = "WHERE $5 IS NULL AND $4 IS NULL AND ";
