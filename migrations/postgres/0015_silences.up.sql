@@ -1,16 +1,18 @@
 -- oldest-binary: 11
 -- Which agents have been reported as silent. In the database, so that servers on one database report a silence once, and a
 -- restart does not report it again.
-CREATE TABLE silences (
-  workspace_id uuid PRIMARY KEY,
-  since        timestamptz NOT NULL
-);
-COMMENT ON TABLE silences IS
-  'Agents that were reported as silent, until they poll again. A table of its own: polls rewrite the workspace''s row all the time.';
+ALTER TABLE workspaces ADD COLUMN silent_since timestamptz;
+COMMENT ON COLUMN workspaces.silent_since IS 'Since when the agent is reported as silent; NULL: it is not.';
 
 -- An agent that is offline became silent before.
-INSERT INTO silences SELECT id, last_poll_at FROM workspaces
-  WHERE status = 'offline' AND delivery_mode = 'poll' AND last_poll_at IS NOT NULL;
+UPDATE workspaces SET silent_since = last_poll_at WHERE status = 'offline' AND delivery_mode = 'poll' AND last_poll_at IS NOT NULL;
+
+-- Every few seconds a server looks for agents that are not seen any more and for those that do not poll any more. It looks at
+-- agents that are active. No index has the time of a poll: then every poll would have to change all indexes.
+CREATE INDEX idx_workspaces_online ON workspaces (status) WHERE status IN ('online', 'degraded');
+CREATE INDEX idx_workspaces_polling ON workspaces (delivery_mode)
+  WHERE last_poll_at IS NOT NULL AND silent_since IS NULL AND status <> 'removed';
+CREATE INDEX idx_workspaces_silent ON workspaces (silent_since) WHERE silent_since IS NOT NULL AND status <> 'removed';
 
 CREATE INDEX idx_tokens_revoked ON tokens (revoked_at) WHERE revoked_at IS NOT NULL;
 CREATE INDEX idx_tokens_expires ON tokens (expires_at) WHERE expires_at IS NOT NULL;

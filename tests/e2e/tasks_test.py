@@ -154,7 +154,7 @@ def test_a_command_that_only_writes_a_file_answers_a_person_and_one_without_outp
     connect(url, token=planner.token, exec_command="true")
     sent = operator.run("send", "--to", reviewer.id, "draw")
     assert sent.returncode == 0, sent
-    noted = lambda: [row for row in reviewer.activity() if row["method"] == "notify"]
+    noted = lambda: [row for row in reviewer.activity(token=reviewer.server.admin_token) if row["method"] == "notify"]
     wait_until(noted, "the person is answered")
     part, = noted()[0]["response_body"]["parts"]
     assert part["file"]["name"] == "chart.csv"

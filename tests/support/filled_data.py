@@ -133,7 +133,6 @@ class FilledData:
         with closing(sqlite3.connect(self.database)) as rows:
             rows.execute("INSERT INTO dropped_blobs (blob_key) VALUES (?)", ("0" * 32,))
             rows.execute("INSERT INTO orphan_candidates (blob_key, since) VALUES (?, 1)", ("dir:" + "1" * 32,))
-            rows.execute("INSERT OR IGNORE INTO silences (workspace_id, since) SELECT id, 1 FROM workspaces LIMIT 1")
             rows.execute("INSERT OR IGNORE INTO trial_writes (id, number) VALUES (1, 1)")
             rows.execute("INSERT INTO blob_checks (state, mend, begun_at, worker, worker_until, progress, findings, ended_at) "
                          "VALUES ('done', 0, 1, randomblob(16), 2, '{}', '[]', 3)")

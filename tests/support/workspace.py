@@ -70,12 +70,12 @@ class Workspace:
         headers, body = multipart(*files)
         return files_of(self.server.request("POST", self.path("chat/uploads"), token=self.server.admin_token, headers=headers, body=body))
 
-    def activity(self, since_seq=0):
-        """Every row after since_seq, oldest first."""
+    def activity(self, since_seq=0, token=None):
+        """Every row after since_seq, oldest first. Read by the agent, this acks them: an agent program that starts later begins after them."""
         rows = []
         while True:
             after = rows[-1]["seq"] if rows else since_seq
-            page = self.server.get(self.path(f"activity?since_seq={after}&limit=500"), token=self.token)
+            page = self.server.get(self.path(f"activity?since_seq={after}&limit=500"), token=token or self.token)
             assert page.status == 200, page
             if not page.json():
                 return rows
@@ -87,8 +87,9 @@ class Workspace:
         return rows[-1]["seq"] if rows else 0
 
     def messages(self):
-        """The texts of every notify so far, oldest first."""
-        return [row["response_body"]["result"] for row in self.activity() if row["method"] == "notify"]
+        """The texts of every notify so far, oldest first, as the operator reads them."""
+        rows = self.activity(token=self.server.admin_token)
+        return [row["response_body"]["result"] for row in rows if row["method"] == "notify"]
 
     def content(self, file_id):
         return self.path(f"pending-uploads/{file_id}/content")

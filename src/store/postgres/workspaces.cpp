@@ -33,7 +33,9 @@ Result<void> record(Transaction& transaction, std::span<const PollRecord> polls,
     signs.add(id, poll.at, gap);
   }
   signs.send(transaction.connection());
-  if (silences) transaction.run("DELETE FROM silences WHERE workspace_id = ANY($1)", ids);
+  if (silences) {
+    transaction.run("UPDATE workspaces SET silent_since = NULL WHERE id = ANY($1) AND silent_since IS NOT NULL", ids);
+  }
   for (const PollRecord& poll : polls) {
     if (poll.acked_seq == 0 && !poll.acked_id) continue;
     transaction.run(

@@ -20,15 +20,16 @@ const std::string kAfter = "created_at >= $1 AND (created_at, id) > ($1, $2) ";
 const std::string kPage = "AND status <> 'removed' ORDER BY created_at, id LIMIT $3";
 const std::string kList = kSelect + "WHERE " + kAfter + kPage;
 // Its ancestors and descendants; then, by their index, those with the same parent. Further parameters: the workspace,
-// its parent, how many hops. SQLite does not change the order of a CROSS JOIN: it would go through all workspaces.
+// its parent, how many hops. Both databases would go through all workspaces in the order of the page: SQLite does not
+// change the order of a CROSS JOIN, and PostgreSQL plans a query with a LIMIT for itself.
 const std::string kLineage =
     "WITH RECURSIVE above (id, hops) AS (SELECT w.parent_id, 1 FROM workspaces w WHERE w.id = $4 UNION ALL SELECT "
     "w.parent_id, a.hops + 1 FROM above a JOIN workspaces w ON w.id = a.id WHERE a.hops < $6), below (id, hops) AS "
     "(SELECT w.id, 1 FROM workspaces w WHERE w.parent_id = $4 UNION ALL SELECT w.id, b.hops + 1 FROM below b JOIN "
     "workspaces w ON w.parent_id = b.id WHERE b.hops < $6), lineage (relative) AS (SELECT id FROM above UNION ALL "
     "SELECT id FROM below) SELECT * FROM (SELECT " +
-    kWorkspaceColumns + " FROM lineage CROSS JOIN workspaces WHERE id = relative AND " + kAfter + kPage +
-    ") AS family UNION ALL SELECT * FROM (" + kSelect;
+    kWorkspaceColumns + " FROM lineage CROSS JOIN workspaces WHERE id = relative AND " + kAfter +
+    "AND status <> 'removed' LIMIT 9223372036854775807) AS family UNION ALL SELECT * FROM (" + kSelect;
 const std::string kSiblings = "WHERE parent_id = $5 AND id <> $4 AND ";
 const std::string kRoots = "WHERE parent_id IS NULL AND $5 IS NULL AND id <> $4 AND ";
 const std::string kNoSiblings = "WHERE $5 IS NULL AND $4 IS NULL AND ";
@@ -283,24 +284,21 @@ Commit<Result<Workspace>> SqlStore::patch_workspace(WorkspaceId id, const Worksp
 }
 
 Commit<Result<std::vector<TokenId>>> SqlStore::remove_workspace(WorkspaceId id, Time now) {
-  return write(hints_for(id), sizeof id,
-               [id, now, silences = uploads_ready()](SqlTransaction& transaction) -> Result<std::vector<TokenId>> {
-                 const auto head = transaction.find_living_head(id);
-                 if (!head) return head.error();
-                 auto tokens = transaction.change_rows(
-                     [](const SqlRow& row) { return row.id<TokenId>(0); },
-                     "UPDATE tokens SET revoked_at = $1 WHERE workspace_id = $2 AND revoked_at IS NULL RETURNING id",
-                     now, id);
-                 for (const TokenId& token : tokens) transaction.announce_revoked(token);
-                 transaction.remove_head(id);
-                 transaction.run("UPDATE workspaces SET status = 'removed', updated_at = $1 WHERE id = $2", now, id);
-                 if (silences) transaction.run("DELETE FROM silences WHERE workspace_id = $1", id);
-                 return tokens;
-               });
+  return write(hints_for(id), sizeof id, [id, now](SqlTransaction& transaction) -> Result<std::vector<TokenId>> {
+    const auto head = transaction.find_living_head(id);
+    if (!head) return head.error();
+    auto tokens = transaction.change_rows(
+        [](const SqlRow& row) { return row.id<TokenId>(0); },
+        "UPDATE tokens SET revoked_at = $1 WHERE workspace_id = $2 AND revoked_at IS NULL RETURNING id", now, id);
+    for (const TokenId& token : tokens) transaction.announce_revoked(token);
+    transaction.remove_head(id);
+    transaction.run("UPDATE workspaces SET status = 'removed', updated_at = $1 WHERE id = $2", now, id);
+    return tokens;
+  });
 }
 
 Commit<Result<std::vector<StatusChange>>> SqlStore::set_unseen_agents_offline(Time unseen_since, Time now) {
-  // Looks at all workspaces. A writer has other work, and mostly there is nothing to write.
+  // Looks at all that are online. A writer has other work, and mostly there is nothing to write.
   const bool unseen = read([&](SqlReader& reader) { return reader.has_row(kFindUnseen, unseen_since); });
   if (!unseen) return Commit<Result<std::vector<StatusChange>>>::ready(std::vector<StatusChange>());
   return write(maintenance_hints(), sizeof now,
@@ -322,13 +320,18 @@ std::vector<WorkspaceId> SqlStore::ancestors(WorkspaceId id) {
 
 bool SqlStore::is_reported_silent(WorkspaceId id) {
   if (!uploads_ready()) return false;
-  return read([&](SqlReader& reader) { return reader.has_row("SELECT 1 FROM silences WHERE workspace_id = $1", id); });
+  return read([&](SqlReader& reader) {
+    return reader.has_row("SELECT 1 FROM workspaces WHERE id = $1 AND silent_since IS NOT NULL", id);
+  });
 }
 
 std::int64_t SqlStore::count_silent_agents() {
   if (!uploads_ready()) return 0;
   return read([](SqlReader& reader) {
-    return reader.find([](const SqlRow& row) { return row.integer(0); }, "SELECT count(*) FROM silences").value();
+    return reader
+        .find([](const SqlRow& row) { return row.integer(0); },
+              "SELECT count(*) FROM workspaces WHERE silent_since IS NOT NULL AND status <> 'removed'")
+        .value();
   });
 }
 
@@ -341,9 +344,8 @@ std::vector<QuietAgent> SqlStore::list_quiet_agents(Time polled_before) {
   };
   return read([&](SqlReader& reader) {
     return reader.select(agent_of,
-                         "SELECT w.id, w.last_poll_at, w.usual_poll_gap FROM workspaces w WHERE w.last_poll_at < $1 "
-                         "AND w.delivery_mode = 'poll' AND w.status <> 'removed' AND NOT EXISTS (SELECT 1 FROM "
-                         "silences s WHERE s.workspace_id = w.id)",
+                         "SELECT id, last_poll_at, usual_poll_gap FROM workspaces WHERE last_poll_at < $1 AND "
+                         "delivery_mode = 'poll' AND status <> 'removed' AND silent_since IS NULL",
                          polled_before);
   });
 }
@@ -361,8 +363,8 @@ Commit<Result<std::vector<WorkspaceId>>> SqlStore::record_silences(std::vector<Q
                  std::vector<WorkspaceId> silent;
                  for (const QuietAgent& agent : agents) {
                    const auto made = transaction.change(
-                       "INSERT INTO silences (workspace_id, since) SELECT id, $2 FROM workspaces WHERE id = $1 AND "
-                       "delivery_mode = 'poll' AND status <> 'removed' AND last_poll_at <= $3 ON CONFLICT DO NOTHING",
+                       "UPDATE workspaces SET silent_since = $2 WHERE id = $1 AND delivery_mode = 'poll' AND status <> "
+                       "'removed' AND last_poll_at <= $3 AND silent_since IS NULL",
                        agent.id, now, agent.last_poll_at);
                    if (made > 0) silent.push_back(agent.id);
                  }

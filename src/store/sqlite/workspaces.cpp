@@ -13,7 +13,9 @@ void record_poll(Database& database, const PollRecord& poll, bool silences) {
       "usual_poll_gap), status = CASE status WHEN 'degraded' THEN status ELSE 'online' END "
       "WHERE id = $3 AND status <> 'removed'",
       poll.at, gap, poll.id);
-  if (silences) database.run("DELETE FROM silences WHERE workspace_id = $1", poll.id);
+  if (silences) {
+    database.run("UPDATE workspaces SET silent_since = NULL WHERE id = $1 AND silent_since IS NOT NULL", poll.id);
+  }
   if (poll.acked_seq == 0 && !poll.acked_id) return;
   database.run(
       "UPDATE inbox_heads SET acked_seq = max(acked_seq, min(last_seq, $1), coalesce("

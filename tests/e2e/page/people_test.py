@@ -37,6 +37,10 @@ def test_the_list_shows_what_waits_and_which_agents_are_not_connected(address):
     walk("waiting", address)
 
 
+def test_the_first_page_of_a_long_list_is_shown_before_the_others(address):
+    walk("many_workspaces", address)
+
+
 def test_foreign_origins_and_hosts_are_refused(address):
     walk("foreign_origins", address)
 

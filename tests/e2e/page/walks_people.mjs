@@ -253,6 +253,27 @@ export default {
     await card.getByText('1 file · 2 KB').waitFor();
   },
 
+  // The second page of the list is held back: the first is shown without it. Later reads replace the list only when they are complete.
+  async many_workspaces({ page }) {
+    for (let n = 0; n < 110; n += 1) await ask('POST', '/workspaces', { name: `Agent ${n}` });
+    const chats = page.getByRole('navigation', { name: 'Workspaces' }).getByRole('link');
+    const newest = chats.filter({ hasText: 'Agent 109' });
+    // Resolves with the function that lets the request continue.
+    let caught = () => {};
+    const nextHeld = () => new Promise((resolve) => (caught = resolve));
+    await page.route(/\/workspaces\?.*after=/, (route) => caught(() => route.continue()));
+    const [first] = await Promise.all([nextHeld(), enter(page)]);
+    await eventually(async () => assert.equal(await chats.count(), 100));
+    const again = nextHeld();
+    await first();
+    await newest.waitFor();
+    const listed = (await ask('GET', '/workspaces')).length;
+    assert.equal(await chats.count(), listed);
+    const second = await again;
+    assert.equal(await chats.count(), listed, 'nothing vanishes while the list is read again');
+    await second();
+  },
+
   async foreign_origins({ page, context }) {
     const agent = await makeAgent('Guarded');
     await openChat(page, agent);

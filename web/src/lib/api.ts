@@ -10,6 +10,7 @@ import type {
   TokenRow,
   UploadFigures,
   Workspace,
+  WorkspaceFigures,
 } from './wire';
 
 // The calls of the server's API, one function each. Same origin, authenticated by the session cookie; every failure is an ApiError,
@@ -25,6 +26,10 @@ interface Options {
 }
 
 export async function call<T>(path: string, options: Options = {}): Promise<T> {
+  return (await exchange<T>(path, options)).value;
+}
+
+async function exchange<T>(path: string, options: Options): Promise<{ value: T; next: string | null }> {
   const headers: Record<string, string> = { Accept: 'application/json', ...options.headers };
   if (options.token !== undefined) headers['Authorization'] = `Bearer ${options.token}`;
   const credentials = options.token === undefined ? 'same-origin' : 'omit';
@@ -36,19 +41,19 @@ export async function call<T>(path: string, options: Options = {}): Promise<T> {
   if (options.signal) init.signal = options.signal;
 
   let status: number;
-  let retryAfter: string | null;
+  let answered: Headers;
   let text: string;
   try {
     const answer = await fetch(path, init);
     status = answer.status;
-    retryAfter = answer.headers.get('Retry-After');
+    answered = answer.headers;
     text = await answer.text();
   } catch (error) {
-    if (options.signal?.aborted) throw error;
+    if (options.signal?.aborted && options.signal.reason?.name !== 'TimeoutError') throw error;
     throw unreachable();
   }
-  if (status < 200 || status > 299) throw errorFromAnswer(status, text, retryAfter);
-  return parseAnswer<T>(status, text);
+  if (status < 200 || status > 299) throw errorFromAnswer(status, text, answered.get('Retry-After'));
+  return { value: parseAnswer<T>(status, text), next: answered.get('Restante-Next') };
 }
 
 export function parseAnswer<T>(status: number, text: string): T {
@@ -72,7 +77,26 @@ export const currentSession = () => call<Session>('/session');
 export const ownerOf = (token: string) => call<Session>('/session', { token });
 export const signOut = () => call<void>('/session', { method: 'DELETE' });
 
-export const listWorkspaces = () => call<Workspace[]>('/workspaces?include=waiting');
+// A part of a list. `next` is what the next part comes after; null: this is the last one.
+export interface Page<T> {
+  items: T[];
+  next: string | null;
+}
+
+const pageOf = (limit: number, after: string | null) => `limit=${limit}` + (after ? `&after=${encodeURIComponent(after)}` : '');
+// Long enough for a slow server. Without a limit a lost connection would stop all later reads of the list.
+const inTime = () => ({ signal: AbortSignal.timeout(60_000) });
+
+export async function listWorkspaces(limit: number, after: string | null): Promise<Page<Workspace>> {
+  const { value, next } = await exchange<Workspace[]>(`/workspaces?include=waiting&${pageOf(limit, after)}`, inTime());
+  return { items: value, next };
+}
+
+export async function listUploadFigures(limit: number, after: string | null): Promise<Page<WorkspaceFigures>> {
+  const { workspaces, next } = await call<UploadFigures>(`/admin/uploads/stats?${pageOf(limit, after)}`, inTime());
+  return { items: workspaces, next };
+}
+
 export const findWorkspace = (id: string, options: Options = {}) => call<Workspace>(workspacePath(id), options);
 export const createWorkspace = (name: string, key: string) =>
   call<CreatedWorkspace>('/workspaces', { method: 'POST', headers: { 'Idempotency-Key': key }, body: { name } });
@@ -83,7 +107,6 @@ export const inviteSender = (workspace: string, label: string) =>
 export const listTokens = (workspace: string) => call<TokenRow[]>(`${workspacePath(workspace)}/tokens`);
 export const revokeToken = (workspace: string, tokenId: string) =>
   call<void>(`${workspacePath(workspace)}/tokens/${encodeURIComponent(tokenId)}`, { method: 'DELETE' });
-export const uploadFigures = () => call<UploadFigures>('/admin/uploads/stats');
 export const uploadLimits = () => call<Limits>('/uploads/limits');
 
 // Newest first.

@@ -63,8 +63,14 @@ export interface Tally {
   bytes: number;
 }
 
+export interface WorkspaceFigures {
+  workspace_id: string;
+  waiting: Tally;
+}
+
 export interface UploadFigures {
-  workspaces: { workspace_id: string; waiting: Tally }[];
+  workspaces: WorkspaceFigures[];
+  next: string | null;
 }
 
 export interface ActivityRow {

@@ -1,4 +1,4 @@
-import { findWorkspace, listWorkspaces, uploadFigures } from './api';
+import { findWorkspace, listUploadFigures, listWorkspaces, type Page } from './api';
 import { ApiError, sentenceOf } from './errors';
 import { LiveFeed, type LiveListener } from './live_feed';
 import { DelayedCall } from './delayed_call';
@@ -9,6 +9,18 @@ const kRefreshMs = 15_000;
 // are frequent.
 const kSoonMs = 250;
 const kLaterMs = 2_000;
+// The first page of a list is small, so that the first part is shown soon; the others are as large as the server allows.
+const kFirstPage = 100;
+const kPage = 1_000;
+
+async function* pagesOf<T>(read: (limit: number, after: string | null) => Promise<Page<T>>): AsyncGenerator<T[]> {
+  let page = await read(kFirstPage, null);
+  yield page.items;
+  while (page.next !== null) {
+    page = await read(kPage, page.next);
+    yield page.items;
+  }
+}
 
 // The workspaces that this session may see, and what waits for each: all of them for the operator, one for a sender (who may
 // be allowed to see nothing but its chat; then it has no name here). Kept up to date while the page is visible.
@@ -21,6 +33,8 @@ export class Workspaces {
   readonly #feed = new LiveFeed();
   #timer: ReturnType<typeof setInterval> | undefined;
   readonly #soon = new DelayedCall(() => void this.refresh());
+  #running: Promise<void> | undefined;
+  #following: Promise<void> | undefined;
 
   constructor(
     private readonly session: Session,
@@ -53,9 +67,24 @@ export class Workspaces {
     return this.list.find((workspace) => workspace.id.toLowerCase() === id);
   }
 
-  async refresh(): Promise<void> {
+  // One read at a time. A call during a read waits for another read after it, because the one that runs may have passed the
+  // workspace that the caller wants to see.
+  refresh(): Promise<void> {
+    if (!this.#running) {
+      this.#running = this.#read().finally(() => (this.#running = undefined));
+      return this.#running;
+    }
+    this.#following ??= this.#running.then(() => {
+      this.#following = undefined;
+      return this.refresh();
+    });
+    return this.#following;
+  }
+
+  async #read(): Promise<void> {
     try {
-      this.list = await this.#read();
+      if (this.session.role === 'admin') await Promise.all([this.#readList(), this.#readFiles()]);
+      else if (this.session.workspace_id) this.list = [await findWorkspace(this.session.workspace_id)];
       this.error = '';
     } catch (error) {
       if (error instanceof ApiError && error.signedOut && this.session.role === 'admin') this.onSignedOut();
@@ -66,13 +95,25 @@ export class Workspaces {
     }
   }
 
-  async #read(): Promise<Workspace[]> {
-    if (this.session.role === 'admin') {
-      const [list, figures] = await Promise.all([listWorkspaces(), uploadFigures()]);
-      this.files = new Map(figures.workspaces.map((one) => [one.workspace_id, one.waiting]));
-      return list.filter((workspace) => workspace.status !== 'removed');
+  // The first time every page is shown when it arrives. Later the whole list is replaced at once: nothing vanishes meanwhile.
+  async #readList(): Promise<void> {
+    const first = !this.loaded;
+    const list: Workspace[] = [];
+    for await (const page of pagesOf(listWorkspaces)) {
+      list.push(...page.filter((workspace) => workspace.status !== 'removed'));
+      if (!first) continue;
+      this.list = [...list];
+      this.loaded = true;
     }
-    return this.session.workspace_id ? [await findWorkspace(this.session.workspace_id)] : [];
+    this.list = list;
+  }
+
+  async #readFiles(): Promise<void> {
+    const files = new Map<string, Tally>();
+    for await (const page of pagesOf(listUploadFigures)) {
+      for (const one of page) files.set(one.workspace_id, one.waiting);
+    }
+    this.files = files;
   }
 
   #shown = () => {
