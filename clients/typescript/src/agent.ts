@@ -290,7 +290,9 @@ async function workspaceOf(server: string, token: string): Promise<string> {
   try {
     const api = new ApiClient(http);
     api.useToken(token);
-    return (await api.register("", os.hostname() || "agent")).workspaceId;
+    const id = uuid(text(await api.get("/session"), "workspace_id"));
+    if (!id) throw new NoState("this token is not that of one workspace; give --workspace");
+    return id;
   } finally {
     http.close();
   }
