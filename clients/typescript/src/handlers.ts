@@ -55,6 +55,7 @@ export interface Handlers {
 }
 
 const GRACE = 5_000; // for a handler whose signal was aborted
+const LONG = 3_600_000;
 
 export function resultFrom(delivery: Delivery): Result {
   const { delegationId, text, files, sourceId } = delivery;
@@ -80,12 +81,20 @@ export class HandlerHandover extends Handover {
     this.#task = isTask(delivery) ? delivery.delegationId : "";
     const givenUp = (this.#givenUp = new Stop());
     const aborted = new AbortController();
-    for (const one of [givenUp, this.stop]) one.onRequest(() => aborted.abort());
-    const work = this.#call(delivery, aborted.signal, givenUp);
+    const forget = [givenUp, this.stop].map((one) => one.onRequest(() => aborted.abort()));
+    try {
+      return await this.#deliver(delivery, aborted.signal, givenUp);
+    } finally {
+      for (const one of forget) one();
+    }
+  }
+
+  async #deliver(delivery: Delivery, signal: AbortSignal, givenUp: Stop): Promise<HandoverResult> {
+    const work = this.#call(delivery, signal, givenUp);
     if (work === undefined) return { what: "refused", trouble: "this agent takes no tasks" };
     const over = new Stop();
     const settled = settle(work, over);
-    await waitForAny(2 ** 31 - 1, over, givenUp, this.stop);
+    while (!over.requested && !givenUp.requested && !this.stop.requested) await waitForAny(LONG, over, givenUp, this.stop);
     if (!over.requested) await waitForAny(GRACE, over);
     if (!over.requested) return this.#interrupted(delivery);
     const { answer, error } = await settled;
