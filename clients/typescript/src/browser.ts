@@ -87,8 +87,10 @@ function contentOf(file: Sendable): Blob {
 }
 
 function newKey(): string {
-  // randomUUID() exists on secure origins only.
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  // randomUUID() exists on secure origins only, and Node 18 has no global `crypto`. A key is no secret: it only has to differ.
+  const bytes = new Uint8Array(16).map(() => Math.random() * 256);
+  const random = typeof crypto === "undefined" ? bytes : crypto.getRandomValues(bytes);
+  return Array.from(random, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 function wait(milliseconds: number, signal?: AbortSignal): Promise<void> {
