@@ -57,14 +57,19 @@ function baseOf(folder: string, id: string): string {
   return path.join(folder, createHash("sha256").update(id).digest("hex").slice(0, 32));
 }
 
+function removeIfPossible(remove: () => void): void {
+  try {
+    remove();
+  } catch {
+    // it stays: the next start tries again
+  }
+}
+
 function forgetFiles(base: string): void {
   // .code first: without it the other files mean nothing.
-  for (const end of [".code", ".tmp", ".out", ".in", ".lock"]) fs.rmSync(base + end, { force: true });
-  try {
-    fs.rmdirSync(base + ".files");
-  } catch {
-    // it has files that are still to be sent, or is not there
-  }
+  for (const end of [".code", ".tmp", ".out", ".in", ".lock"]) removeIfPossible(() => fs.rmSync(base + end, { force: true }));
+  // It may have files that are still to be sent.
+  removeIfPossible(() => fs.rmdirSync(base + ".files"));
 }
 
 function readStart(file: string, most: number): { bytes: Buffer; cut: boolean } {
@@ -282,7 +287,7 @@ export function attachOutput(folder: string, id: string): string {
     const to = path.join(resultFolder(folder, id), name);
     const there = fs.lstatSync(to, { throwIfNoEntry: false });
     // The link may exist from before a kill; any other file of that name belongs to the command.
-    if (there && there.ino === fs.statSync(from).ino) return name;
+    if (there && there.ino === fs.statSync(from, { throwIfNoEntry: false })?.ino) return name;
     if (there) continue;
     try {
       fs.linkSync(from, to);

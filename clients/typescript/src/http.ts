@@ -40,6 +40,14 @@ const UNREACHABLE = new Set(["ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "EHOSTUNR
 const CLOSED_BEFORE = new Set(["ECONNRESET", "EPIPE"]);
 const TLS = /^(ERR_TLS|ERR_SSL|CERT_|UNABLE_TO_|DEPTH_ZERO|SELF_SIGNED|HOSTNAME_MISMATCH|EPROTO)/;
 
+function readAuthorities(file: string): Buffer {
+  try {
+    return readFileSync(file);
+  } catch (error) {
+    throw new Failure("bad_url", `the authorities of SSL_CERT_FILE cannot be read: ${sentenceOf(error)}`);
+  }
+}
+
 class SinkError extends Error {
   constructor(readonly reason: unknown) {
     super("the sink stopped");
@@ -82,7 +90,7 @@ export class HttpClient {
       return;
     }
     const authorities = environment["SSL_CERT_FILE"];
-    if (authorities) options.ca = readFileSync(authorities);
+    if (authorities) options.ca = readAuthorities(authorities);
     this.#agent = this.#proxy ? new TunnelAgent(this.#proxy, options) : new https.Agent(options);
   }
 

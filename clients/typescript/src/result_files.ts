@@ -49,9 +49,13 @@ function shown(name: string): string {
   return name.slice(0, 100).replace(/[\x00-\x1f\x7f]/g, "?");
 }
 
-/** Deletes the folder with its content; never through a link. */
+/** Deletes the folder with its content; never through a link. One that cannot be deleted stays: it does no harm. */
 export function discardFolder(folder: string): void {
-  if (folder) fs.rmSync(folder, { recursive: true, force: true });
+  try {
+    if (folder) fs.rmSync(folder, { recursive: true, force: true });
+  } catch {
+    // a broken or read-only disk
+  }
 }
 
 /** Copies the files into the folder, which is made anew; durable. Throws a DiskError that names the file. */

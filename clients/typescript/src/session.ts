@@ -249,13 +249,16 @@ export class Session {
     loop.start();
     reports.start();
     this.printLine(`connected to ${textOf(this.settings.server)} as workspace ${ledger.state.workspace}`);
+    // An error that none of them expects is a bug. It ends the agent, and run() throws it.
+    const parts = [downloads.join(), loop.join(), reports.join()];
+    for (const part of parts) part.catch(() => stop.request());
     let end: End | undefined;
     try {
       await this.#findCursorRow();
       while (!end && !stop.requested) end = await this.#pollOnce(loop, downloads, reports);
     } finally {
       stop.request();
-      await Promise.all([downloads.join(), loop.join(), reports.join()]);
+      await Promise.all(parts);
       this.#moveCursor(loop);
     }
     return this.#requestedEnd ?? end ?? "stopped";

@@ -86,6 +86,7 @@ export class StateDirectory {
   #path: string;
   readonly #lock: FileLock;
   #journal = -1;
+  #closed = false;
   #bytes = 0;
   #compactAbove = COMPACT_ABOVE;
 
@@ -154,6 +155,7 @@ export class StateDirectory {
 
   /** Replaces the journal by one with this state alone; durable. */
   save(state: State): void {
+    if (this.#closed) throw new DiskError("the state directory is closed"); // another process may have it now
     this.#closeJournal();
     const text = encode({ format: FORMAT, state: state.dump() });
     this.#replace("journal", text);
@@ -198,12 +200,17 @@ export class StateDirectory {
   }
 
   close(): void {
+    this.#closed = true;
     this.#closeJournal();
     this.#lock.release();
   }
 
   #closeJournal(): void {
-    if (this.#journal >= 0) fs.closeSync(this.#journal);
+    try {
+      if (this.#journal >= 0) fs.closeSync(this.#journal);
+    } catch {
+      // of a broken disk; the descriptor is free all the same
+    }
     this.#journal = -1;
   }
 

@@ -11,6 +11,14 @@ import { chooseState, NoState, stateOf } from "../src/states.js";
 import { hashOf } from "../src/session.js";
 import { announced, FILE, folder, ledgerIn, WORKSPACE } from "./support.js";
 
+function linkOf(name: string): string {
+  try {
+    return fs.readlinkSync(name);
+  } catch {
+    return "";
+  }
+}
+
 const REPLY = { key: "reply-m1", text: "yes", to: "agent" as const, target: "peer", hops: 1, failed: false, files: "" };
 
 test("every change is in the journal, and replaying it gives the same state", async (t) => {
@@ -95,9 +103,10 @@ test("when the disk fails the state goes on in memory, and all of it is written 
   const at = folder(t);
   const { ledger, lines } = await ledgerIn(t, at);
   ledger.setCursor(1, "row-1");
-  const { directory } = ledger;
-  directory.close();
-  fs.renameSync(at, at + "-away"); // every write fails now, as root too
+  // The journal's descriptor is gone, and a new journal cannot be made: every write fails, also for root.
+  const descriptor = fs.readdirSync("/proc/self/fd").find((name) => linkOf(`/proc/self/fd/${name}`) === path.join(at, "journal"));
+  fs.closeSync(Number(descriptor));
+  fs.renameSync(at, at + "-away");
   ledger.setCursor(2, "row-2");
   ledger.setCursor(3, "row-3");
   assert.equal(ledger.state.cursor, 3);
@@ -175,4 +184,15 @@ test("the state of a workspace is found by its enrolment token, by its id, or be
   const { ledger: second } = await ledgerIn(t, stateOf(other, all));
   second.setIdentity("https://post.example.org", other, "");
   assert.throws(() => chooseState({ enrol: "", workspace: "" }, all), new RegExp(`several workspaces.*${WORKSPACE}`));
+});
+
+test("a state directory that is closed is not written any more: another process may have it", async (t) => {
+  const at = folder(t);
+  const { ledger, lines } = await ledgerIn(t, at);
+  ledger.setCursor(1, "row-1");
+  ledger.directory.close();
+  const before = fs.readFileSync(path.join(at, "journal"), "utf8");
+  ledger.setCursor(2, "row-2");
+  assert.equal(fs.readFileSync(path.join(at, "journal"), "utf8"), before);
+  assert.deepEqual(lines, ["the state cannot be kept: the state directory is closed"]);
 });
