@@ -302,9 +302,9 @@ export class ApiClient {
     await this.#tell(this.#post(`/workspaces/${workspace}/a2a`, call, { key }));
   }
 
-  /** A message to the person with files from stageFiles(). The same key twice is one message. */
-  async notify(words: string, files: JsonObject[], key: string): Promise<void> {
-    const body = { message: words, ...(files.length > 0 ? { attachments: files.map(filePart) } : {}) };
+  /** A message to the person with files from stageFiles(). The same key twice is one message. `row` is the inbox row that it answers. */
+  async notify(words: string, files: JsonObject[], key: string, row = ""): Promise<void> {
+    const body = { message: words, ...(files.length > 0 ? { attachments: files.map(filePart) } : {}), ...(row ? { reply_to: row } : {}) };
     await this.#tell(this.#post(this.#path("/notify"), body, { key, repeatable: true }));
   }
 

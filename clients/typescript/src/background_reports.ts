@@ -180,7 +180,7 @@ export class BackgroundReports {
     const { files, words } = await this.#sendFiles(reply);
     switch (reply.to) {
       case "person":
-        return this.api.notify(words || "Here you are.", files, reply.key);
+        return this.api.notify(words || "Here you are.", files, reply.key, reply.row);
       case "agent":
         return this.api.message(reply.target, words, reply.hops, reply.key, files);
       case "delegation":

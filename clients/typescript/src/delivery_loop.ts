@@ -7,6 +7,7 @@ import type { ReceivedRow, TaskView } from "./api_client.js";
 import { Backoff } from "./backoff.js";
 import { type Delivery, deliverFile, deliverMessage, fileUris, forgetTask, isTask, resultOf } from "./delivery.js";
 import { asFailure, type Failure } from "./failure.js";
+import { uuid } from "./json.js";
 import type { Handover, HandoverResult } from "./handover.js";
 import { MOST_HOPS } from "./hops.js";
 import type { Ledger } from "./ledger.js";
@@ -57,6 +58,18 @@ function goesAlone(file: FileRecord): boolean {
 
 function isWorthAskingAgain(failure: Failure): boolean {
   return failure.mayYetSucceed || failure.kind === "cancelled" || failure.isStatus(401);
+}
+
+// To the person. The report that a file did not arrive has an id of its own, which is no row.
+function newReply(key: string, text: string, delivery: Delivery): Reply {
+  return { key, text, to: "person", target: "", hops: 0, failed: false, files: "", row: uuid(delivery.id) ?? "" };
+}
+
+function describe(delivery: Delivery): string {
+  const from = delivery.sourceId === null ? "the person" : `agent ${delivery.sourceId}`;
+  if (delivery.type === "file") return `file ${delivery.files[0]?.name ?? delivery.id}`;
+  if (delivery.type === "result") return `result of task ${delivery.delegationId}`;
+  return isTask(delivery) ? `task ${delivery.delegationId} from ${from}` : `message from ${from}`;
 }
 
 function endOf(delivery: Delivery): DeliveryEnd {
@@ -261,6 +274,7 @@ export class DeliveryLoop {
       return "handed";
     };
     const pause = new Backoff(1_000);
+    let unusable = false;
     for (let attempt = 1; ; ) {
       if (task.interest === "not_a_task") {
         this.ledger.printLine(
@@ -281,26 +295,31 @@ export class DeliveryLoop {
             if (reply) end.reply = { ...reply, files: result.files };
             else discardFolder(result.files);
           }
+          // A line shows by itself that it was handed over.
+          if (this.handover.returnsWhenDone)
+            this.ledger.printLine(`${describe(delivery)}: handled, ${end.reply ? "the answer is sent" : "without an answer"}`);
           return finish();
         case "dropped":
           this.ledger.printLine(result.trouble);
           return finish();
         case "failed":
-          this.ledger.printLine(
-            result.counts ? `${result.trouble} (attempt ${attempt} of ${this.options.attempts})` : `${result.trouble}; nothing is handed over until it works`,
-          );
+          this.ledger.printLine(`${result.trouble} (attempt ${attempt} of ${this.options.attempts})`);
+          break;
+        case "unusable":
+          if (!unusable) this.ledger.printLine(`${result.trouble}; deliveries wait and are tried again until it works`);
+          unusable = true;
           break;
         case "refused":
           this.ledger.printLine(result.trouble);
           break;
       }
-      if (result.what === "refused" || (result.counts && attempt >= this.options.attempts)) {
+      if (result.what === "refused" || (result.what === "failed" && attempt >= this.options.attempts)) {
         // One message that always fails must not block the others; its sender is notified.
-        const reply = this.#failureReplyFor(delivery, result.trouble);
+        const reply = this.#failureReplyFor(delivery, result.trouble, result.what === "failed" ? result.errors : "");
         if (reply) end.reply = reply;
         return finish();
       }
-      if (result.counts) ++attempt;
+      if (result.what === "failed") ++attempt;
       delivery.again = true;
       if (await this.stop.wait(pause.next())) return "stopped";
       const view = await this.#ask(delivery);
@@ -324,7 +343,7 @@ export class DeliveryLoop {
   }
 
   #replyTo(delivery: Delivery, words: string): Reply | undefined {
-    const reply: Reply = { key: `reply-${delivery.id}`, text: words, to: "person", target: "", hops: 0, failed: false, files: "" };
+    const reply = newReply(`reply-${delivery.id}`, words, delivery);
     if (delivery.delegationId && delivery.type === "message") return { ...reply, to: "delegation", target: delivery.delegationId };
     if (delivery.sourceId === null) return reply;
     if (!this.options.replyToAgents || delivery.type === "result") {
@@ -339,9 +358,9 @@ export class DeliveryLoop {
     return { ...reply, to: "agent", target: delivery.sourceId, hops };
   }
 
-  #failureReplyFor(delivery: Delivery, trouble: string): Reply | undefined {
-    const words = `The agent could not handle this: ${trouble}.`;
-    const reply: Reply = { key: `failed-${delivery.id}`, text: words, to: "person", target: "", hops: 0, failed: false, files: "" };
+  #failureReplyFor(delivery: Delivery, trouble: string, errors: string): Reply | undefined {
+    const words = `The agent could not handle this: ${trouble}.${errors ? ` The last lines of its errors:\n${errors}` : ""}`;
+    const reply = newReply(`failed-${delivery.id}`, words, delivery);
     if (delivery.delegationId && delivery.type === "message")
       return { ...reply, to: "delegation", target: delivery.delegationId, failed: true };
     return delivery.sourceId === null ? reply : undefined;

@@ -100,7 +100,7 @@ export class HandlerHandover extends Handover {
     const { answer, error } = await settled;
     if (error !== undefined) {
       if (givenUp.requested || this.stop.requested) return this.#interrupted(delivery);
-      return { what: "failed", trouble: sentenceOf(error), counts: true };
+      return { what: "failed", trouble: sentenceOf(error), errors: "" };
     }
     return this.#answerOf(delivery, answer, givenUp);
   }
@@ -152,7 +152,7 @@ export class HandlerHandover extends Handover {
     try {
       copyResultFiles(files, folder);
     } catch (error) {
-      return { what: "failed", trouble: sentenceOf(error), counts: true };
+      return { what: "failed", trouble: sentenceOf(error), errors: "" };
     }
     return { what: "handled", reply, files: folder };
   }

@@ -9,8 +9,10 @@ import { sentenceOf } from "./failure.js";
 export type HandoverResult =
   // The reply to the sender and the folder of its files, see result_files.ts; empty: none.
   | { what: "handled"; reply: string; files: string }
-  // Try again. `counts` is false when the agent itself cannot work at all: then no number of attempts is too many.
-  | { what: "failed"; trouble: string; counts: boolean }
+  // Try again; `errors` is what the command wrote last, for the sender.
+  | { what: "failed"; trouble: string; errors: string }
+  // Nothing can be handed over now, and this is not the delivery's fault: try again, however often.
+  | { what: "unusable"; trouble: string }
   // Stop was requested meanwhile.
   | { what: "stopped" }
   // Our output has no reader any more.
@@ -88,11 +90,13 @@ export class CommandHandover extends Handover {
   #task = "";
   #givenUp = new Stop();
 
-  /** `runs` is the folder for the files of runs, see exec.ts. */
+  /** `runs` is the folder for the files of runs, see exec.ts; `longest` the milliseconds of one run, 0: no limit. */
   constructor(
     readonly command: string,
     readonly runs: string,
     readonly stop: Stop,
+    readonly longest = 0,
+    readonly printLine: (line: string) => void = () => {},
   ) {
     super();
   }
@@ -106,12 +110,13 @@ export class CommandHandover extends Handover {
         if (run.code === 0) return this.#answerOf(delivery, run);
         // A failed run is forgotten before the next attempt. Only a run whose end was not yet used is continued.
         this.#forget(delivery);
-        return { what: "failed", trouble: `the command ended with ${describeCode(run.code)}`, counts: !CANNOT_RUN.has(run.code) };
+        if (CANNOT_RUN.has(run.code)) return { what: "unusable", trouble: `the command cannot be run: it ended with ${describeCode(run.code)}` };
+        return { what: "failed", trouble: `the command ended with ${describeCode(run.code)}`, errors: run.errors };
       case "killed":
         this.#forget(delivery);
-        return { what: "failed", trouble: run.trouble, counts: true };
+        return { what: "failed", trouble: run.trouble, errors: run.errors };
       case "not_started":
-        return { what: "failed", trouble: `the command could not be started: ${run.trouble}`, counts: true };
+        return { what: "failed", trouble: `the command could not be started: ${run.trouble}`, errors: "" };
       case "stopped":
         return { what: "stopped" };
       case "given_up":
@@ -160,7 +165,8 @@ export class CommandHandover extends Handover {
   }
 
   #run(delivery: Delivery, giveUp: Stop): Promise<CommandResult> {
-    return runCommand({ command: this.command, folder: this.runs, id: delivery.id, input: jsonOf(delivery) + "\n" }, this.stop, giveUp);
+    const { command, runs: folder, longest, printLine } = this;
+    return runCommand({ command, folder, id: delivery.id, input: jsonOf(delivery) + "\n", longest, printLine }, this.stop, giveUp);
   }
 }
 

@@ -25,6 +25,7 @@ code 0 means handled, its stdout is the answer, and the files it leaves in the f
   --exec COMMAND       Shell command run once per message.
   --json               One JSON object a line on stdout for everything that arrives.
   --file-wait SECONDS  How long a message waits for files that are still being downloaded; default 20.
+  --exec-timeout N     Seconds, after which a command is ended; it has failed then. Default: no limit.
   --attempts N         How often a command is tried before the sender is notified; default 5.
   --reply-to-agents    Send the output of --exec for other agents' messages back to them; at most 8 times in a row.
 
@@ -75,6 +76,7 @@ function parse(words: string[]) {
         json: flag,
         "file-wait": text,
         attempts: text,
+        "exec-timeout": text,
         "reply-to-agents": flag,
         help: flag,
       },
@@ -108,8 +110,11 @@ async function connect(given: ReturnType<typeof parse>, signal: AbortSignal): Pr
   for (const [name, value] of Object.entries(optional)) if (value !== undefined) Object.assign(options, { [name]: value });
   const agent = await Agent.connect(given.url ?? given.server ?? process.env["RESTANTE_URL"] ?? "", options);
   const command = given.exec;
+  const longest = (wholeNumber("--exec-timeout", given["exec-timeout"], 1) ?? 0) * 1000;
   await agent.runWith((runs, stop) =>
-    command === undefined ? new LineHandover(process.stdout, given.json ? "json" : "readable") : new CommandHandover(command, runs, stop),
+    command === undefined
+      ? new LineHandover(process.stdout, given.json ? "json" : "readable")
+      : new CommandHandover(command, runs, stop, longest, (line) => void process.stderr.write(line + "\n")),
   );
   return EXIT.stopped;
 }

@@ -50,6 +50,8 @@ export interface Reply {
   failed: boolean;
   /** Folder of the files to send with it; empty: none. */
   files: string;
+  /** The inbox row that it answers; empty: none. */
+  row: string;
 }
 
 /** The end of a delivery: the files handed over with it, the files whose trouble the agent was notified of, the answer. */

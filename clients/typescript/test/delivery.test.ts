@@ -141,21 +141,21 @@ test("a message whose files do not come is handed over with their state, and the
 
 test("a delivery that always fails does not block the next, and its sender is notified", async (t) => {
   const { ledger, handover, loop } = await loopIn(t, { attempts: 1 });
-  handover.answers = [{ what: "failed", trouble: "no", counts: true }];
+  handover.answers = [{ what: "failed", trouble: "no", errors: "line 1\nline 2" }];
   loop.take(row("m1", "bad"));
   loop.take(row("m2", "good"));
   await until(() => loop.waitingCount === 0, "both");
-  assert.deepEqual(taskOf(ledger), [["person", "", "The agent could not handle this: no.", false]]);
+  assert.deepEqual(taskOf(ledger), [["person", "", "The agent could not handle this: no. The last lines of its errors:\nline 1\nline 2", false]]);
 });
 
 test("a failure of the agent itself is no attempt: the message waits", async (t) => {
   const { ledger, lines, handover, loop } = await loopIn(t, { attempts: 1 });
-  handover.answers = [{ what: "failed", trouble: "the command ended with exit code 127", counts: false }];
+  handover.answers = [{ what: "unusable", trouble: "the command cannot be run" }];
   loop.take(row("m1", "x"));
   await until(() => loop.waitingCount === 0, "it is handed over at the second attempt");
   assert.equal(handover.got.length, 2);
   assert.deepEqual(ledger.state.outbox, []);
-  assert.ok(lines.some((line) => line.includes("nothing is handed over until it works")));
+  assert.ok(lines.some((line) => line.includes("deliveries wait and are tried again until it works")));
 });
 
 const TASK = { sourceId: PEER, metadata: { delegation_id: "d1" } };

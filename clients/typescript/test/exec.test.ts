@@ -8,12 +8,12 @@ import { Stop } from "../src/stop.js";
 import { folder, until } from "./support.js";
 
 function job(t: TestContext, command: string) {
-  return { command, folder: path.join(folder(t), "runs"), id: "m1", input: "the input\n" };
+  return { command, folder: path.join(folder(t), "runs"), id: "m1", input: "the input\n", longest: 0, printLine: () => {} };
 }
 
 test("a command gets the delivery on its stdin, and its stdout and exit code are the result", async (t) => {
   const run = await runCommand(job(t, "cat; exit 3"), new Stop(), new Stop());
-  assert.deepEqual(run, { how: "exited", code: 3, output: "the input\n", cut: false, trouble: "" });
+  assert.deepEqual(run, { how: "exited", code: 3, output: "the input\n", cut: false, trouble: "", errors: "" });
 });
 
 test("a run that has ended is not run again until it is forgotten", async (t) => {
@@ -50,7 +50,8 @@ test("a command that ends well after a stop has its result taken", async (t) => 
   const run = runCommand(one, stop, new Stop());
   await until(() => fs.existsSync(ready), "the command runs");
   stop.request();
-  assert.deepEqual(await run, { how: "exited", code: 0, output: "saved\n", cut: false, trouble: "" });
+  const { how, code, output } = await run;
+  assert.deepEqual([how, code, output], ["exited", 0, "saved\n"]);
 });
 
 test("nothing is started for a run that was given up before", async (t) => {
@@ -77,6 +78,15 @@ test("result files are regular files only, and the others are named with the rea
   const { files, refused } = findResultFiles(resultFolder(one.folder, one.id));
   assert.deepEqual(files.map((file) => path.basename(file.path)), ["a.txt"]);
   assert.deepEqual(refused, ["empty: is empty", "link: is a symbolic link", "sub: is a folder"]);
+});
+
+test("the last lines of stderr are kept, and a run that takes too long is ended", async (t) => {
+  const many = await runCommand(job(t, "seq 1 5000 >&2; printf 'no \\033[1mcolours\\n' >&2; exit 1"), new Stop(), new Stop());
+  assert.equal(many.errors, [...Array.from({ length: 9 }, (_, n) => String(4992 + n)), "no ?[1mcolours"].join("\n"));
+  const long = { ...job(t, "echo busy >&2; exec sleep 600"), longest: 1000 };
+  const { how, trouble, errors } = await runCommand(long, new Stop(), new Stop());
+  assert.deepEqual([how, trouble], ["killed", "the command took longer than 1 s and was ended"]);
+  assert.match(errors, /^busy/); // the shell may add that it was terminated
 });
 
 test("runs that a kill has left are forgotten, except those that are still needed", async (t) => {

@@ -56,7 +56,7 @@ test("a handler that throws has failed, also when it names a file that is not th
       throw new Error("out of ideas");
     },
   });
-  assert.deepEqual(await given.deliver(delivery()), { what: "failed", trouble: "out of ideas", counts: true });
+  assert.deepEqual(await given.deliver(delivery()), { what: "failed", trouble: "out of ideas", errors: "" });
   const missing = await given.deliver(delivery({ text: "file" }));
   assert.match(missing.what === "failed" ? missing.trouble : "", /nowhere cannot be sent: no such file/);
 });

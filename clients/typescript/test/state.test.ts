@@ -19,7 +19,7 @@ function linkOf(name: string): string {
   }
 }
 
-const REPLY = { key: "reply-m1", text: "yes", to: "agent" as const, target: "peer", hops: 1, failed: false, files: "" };
+const REPLY = { key: "reply-m1", text: "yes", to: "agent" as const, target: "peer", hops: 1, failed: false, files: "", row: "" };
 
 test("every change is in the journal, and replaying it gives the same state", async (t) => {
   const at = folder(t);
