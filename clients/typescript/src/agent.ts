@@ -278,21 +278,27 @@ function open(server: string, options: ConnectOptions, directory: StateDirectory
 async function choose(server: string, options: ConnectOptions): Promise<{ path: string; isNew: boolean }> {
   if (options.state) return { path: options.state, isNew: false };
   let workspace = options.workspace?.toLowerCase() ?? "";
-  if (options.token && !workspace) workspace = await workspaceOf(server, options.token);
+  if (options.token && !workspace) {
+    workspace = await workspaceOf(server, options.token);
+    if (!workspace) throw new NoState("this token is not that of one workspace; give --workspace");
+  }
   const chosen = chooseState({ enrol: options.token ? "" : (options.enrol ?? ""), workspace });
+  if (chosen.isNew && options.enrol && !fs.existsSync(chosen.path)) {
+    // A server that says which workspace the token is for, without spending it, lets us check that state first.
+    const own = await workspaceOf(server, options.enrol).catch(() => "");
+    if (own) return { path: stateOf(own), isNew: false };
+  }
   if (!options.token && !options.enrol && !fs.existsSync(chosen.path)) throw new DiskError(`there is no state of the workspace ${workspace} on this machine`, "ENOENT");
   return chosen;
 }
 
-// The workspace of a token, which only the server knows.
+// The workspace of a token, which only the server knows; empty: it is not that of one workspace.
 async function workspaceOf(server: string, token: string): Promise<string> {
   const http = new HttpClient(parseServer(server));
   try {
     const api = new ApiClient(http);
     api.useToken(token);
-    const id = uuid(text(await api.get("/session"), "workspace_id"));
-    if (!id) throw new NoState("this token is not that of one workspace; give --workspace");
-    return id;
+    return uuid(text(await api.get("/session"), "workspace_id")) ?? "";
   } finally {
     http.close();
   }
