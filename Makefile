@@ -31,7 +31,7 @@ build: setup page ## Build the optimised binary, build/restante
 	@ln -sf release/restante build/restante
 
 .PHONY: test
-test: setup-test page mcp-clients ## Every test, on one build with ASan and UBSan
+test: setup-test page mcp-clients typescript-client ## Every test, on one build with ASan and UBSan
 	$(call build_preset,dev)
 	@$(CTEST) --test-dir build/dev -j $(TEST_JOBS)
 
@@ -64,7 +64,7 @@ test-long: build setup-test ## What make test runs as a sample, at full length: 
 	  /usr/bin/python3 -m pytest -q -p no:cacheprovider tests/e2e/{inbox_order,kill,inbox,storm}_test.py
 
 .PHONY: test-flakes
-test-flakes: setup-test page mcp-clients ## Every walk of the page ten times, every other end-to-end test three times, while two compilers run: hours
+test-flakes: setup-test page mcp-clients typescript-client ## Every walk of the page ten times, every other end-to-end test three times, while two compilers run: hours
 	$(call build_preset,dev)
 	@tools/find_flaky_tests build/dev $(PATTERN)
 
@@ -76,7 +76,7 @@ test-roots: build setup-test ## The agent's executable in a minimal Debian 12 an
 	  /usr/bin/python3 -m pytest -v -p no:cacheprovider tests/e2e/roots_test.py
 
 .PHONY: coverage
-coverage: setup-test page mcp-clients ## Line and branch coverage of all tests, as text and as build/coverage/html
+coverage: setup-test page mcp-clients typescript-client ## Line and branch coverage of all tests, as text and as build/coverage/html
 	$(call build_preset,coverage)
 	@tools/coverage
 
@@ -120,6 +120,14 @@ $(MCP_CLIENTS): tests/e2e/mcp/package-lock.json
 	@cd tests/e2e/mcp && npm ci --no-progress --loglevel=error
 	@touch $@
 
+TYPESCRIPT_CLIENT := clients/typescript/dist/main.js
+.PHONY: typescript-client
+typescript-client: $(TYPESCRIPT_CLIENT) ## The agent for Node and the sender for browsers, built into clients/typescript/dist
+
+$(TYPESCRIPT_CLIENT): $(wildcard clients/typescript/*.json clients/typescript/src/*.ts)
+	@cd clients/typescript && npm ci --no-progress --loglevel=error && npm run --silent build
+	@touch $@
+
 .PHONY: setup setup-test setup-bench setup-lint
 setup: ## Install the packages that a fresh Debian 12 lacks for building and running
 	@tools/setup build
@@ -133,4 +141,5 @@ setup-lint:
 
 .PHONY: clean
 clean: ## Remove everything that was built; ./data stays
-	@rm -rf build web/dist web/node_modules tests/e2e/mcp/node_modules tests/newer_postgres/node_modules
+	@rm -rf build web/dist web/node_modules tests/e2e/mcp/node_modules tests/newer_postgres/node_modules \
+	  clients/typescript/dist clients/typescript/build-test clients/typescript/node_modules
