@@ -71,11 +71,12 @@ class Workspace:
         return files_of(self.server.request("POST", self.path("chat/uploads"), token=self.server.admin_token, headers=headers, body=body))
 
     def activity(self, since_seq=0):
-        """Every row after since_seq, oldest first."""
+        """Every row after since_seq, oldest first, read by the operator: reading on with the agent's token would ack the rows, and an
+        agent that starts later would begin after them."""
         rows = []
         while True:
             after = rows[-1]["seq"] if rows else since_seq
-            page = self.server.get(self.path(f"activity?since_seq={after}&limit=500"), token=self.token)
+            page = self.server.get(self.path(f"activity?since_seq={after}&limit=500"), token=self.server.admin_token)
             assert page.status == 200, page
             if not page.json():
                 return rows
