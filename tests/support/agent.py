@@ -77,10 +77,12 @@ class Connect:
 
 class Proxy:
     """Passes TCP between the agent and the server. `gate(bytes)` gets what the agent sends and may hold it back; `tap(bytes)` gets what
-    the server answers. If tap returns fewer bytes, the proxy cuts the connection after them."""
+    the server answers. If tap returns fewer bytes, the proxy cuts the connection after them. `rewrite(bytes)` returns what the agent gets
+    instead of an answer, of the same length."""
 
-    def __init__(self, port, gate=None, tap=None):
+    def __init__(self, port, gate=None, tap=None, rewrite=None):
         self.target, self.gate, self.tap = port, gate or (lambda data: True), tap or (lambda data: len(data))
+        self.rewrite = rewrite or (lambda data: data)
         self.open, self.frozen, self.lock = set(), set(), threading.Lock()
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.url = "http://127.0.0.1:%d" % self.listener.getsockname()[1]
@@ -134,7 +136,7 @@ class Proxy:
                                 server.sendall(data)
                         else:
                             allowed = self.tap(data)
-                            client.sendall(data[:allowed])
+                            client.sendall(self.rewrite(data)[:allowed])
                             if allowed < len(data):
                                 return
                     except OSError:
