@@ -288,9 +288,10 @@ class ApiClient:
 
     # -- messages and tasks
 
-    def notify(self, text: str, files: Sequence[Json], key: str) -> None:
-        """A message to the person. The same key twice is one message."""
-        self.post(self.path("/notify"), {"message": text, **_attachments(files)}, key, repeatable=True)
+    def notify(self, text: str, files: Sequence[Json], key: str, reply_to: str = "") -> None:
+        """A message to the person. The same key twice is one message. `reply_to` is the inbox row that it answers."""
+        answers = {"reply_to": reply_to} if reply_to else {}
+        self.post(self.path("/notify"), {"message": text, **answers, **_attachments(files)}, key, repeatable=True)
 
     def message(self, workspace: str, text: str, files: Sequence[Json], key: str, hops: int = 0, role: str = "agent") -> Json:
         """A message to an agent; `hops` is the number of automatic answers that led to it. The same key twice is one message."""

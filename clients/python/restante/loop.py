@@ -17,6 +17,7 @@ from .delivery import Delivery, deliver_file, deliver_message, named_files, resu
 from .failure import Backoff, Failure, Stop
 from .handover import Handover, HandoverResult
 from .ledger import Ledger
+from .names import parse_id
 from .records import MOST_HOPS, Reply, parse_time
 
 STOP_CHECK_INTERVAL = 0.2  # seconds
@@ -322,7 +323,7 @@ class DeliveryLoop:
             self._working("", None)
 
     def _reply_to(self, delivery: Delivery, result: HandoverResult) -> Optional[Reply]:
-        reply = Reply(f"reply-{delivery.id}", result.reply, folder=result.folder)
+        reply = Reply(f"reply-{delivery.id}", result.reply, folder=result.folder, row=parse_id(delivery.id) or "")
         if delivery.delegation_id and delivery.type in ("message", "ended"):
             reply.to, reply.target = "task", delivery.delegation_id
         elif delivery.source_id:
@@ -341,7 +342,7 @@ class DeliveryLoop:
 
 
 def _failure_reply(delivery: Delivery, trouble: str) -> Optional[Reply]:
-    reply = Reply(f"failed-{delivery.id}", f"The agent could not handle this: {trouble}.")
+    reply = Reply(f"failed-{delivery.id}", f"The agent could not handle this: {trouble}.", row=parse_id(delivery.id) or "")
     if delivery.is_task():
         reply.to, reply.target, reply.failed = "task", delivery.delegation_id, True
     elif delivery.source_id:

@@ -83,6 +83,7 @@ class Reply(Kept):
     hops: int = 0  # to an agent: how many automatic answers led to this one, itself included
     failed: bool = False  # of a task
     folder: str = ""  # of the files to send with it, deleted afterwards; empty: none
+    row: str = ""  # to a person: the inbox row that it answers; empty: none
 
 
 @dataclass

@@ -202,7 +202,7 @@ class BackgroundReports:
     def _send(self, api: ApiClient, reply: Reply) -> None:
         text, files = self._send_files(api, reply)
         if reply.to == "person":
-            api.notify(text or "Here you are.", files, reply.key)
+            api.notify(text or "Here you are.", files, reply.key, reply.row)
         elif reply.to == "agent":
             api.message(reply.target, text, files, reply.key, reply.hops)
         else:
