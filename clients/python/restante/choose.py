@@ -55,8 +55,8 @@ def choose_state(given: Choice, stop: Stop, print_line: Callable[[str], None], f
         (one.workspace for one in known if given.enrol and one.enrolled == hash_of(given.enrol)), "")
     if not workspace and (given.enrol or given.token):
         workspace = _ask_whose(_server(given.server or (known[0].server if len(known) == 1 else "")), given, stop, print_line)
-        if not workspace and given.enrol:  # the token makes a new workspace: its state gets a name that is as unique
-            workspace = hash_of(given.enrol)[:32]
+        if not workspace and given.enrol:
+            workspace = f"new-{hash_of(given.enrol)[:16]}"
     if not workspace:
         if len(known) > 1:
             listed = ", ".join(f"{one.workspace} ({one.server})" for one in known)
@@ -79,16 +79,16 @@ def _server(text: str) -> Url:
 
 
 def _ask_whose(server: Url, given: Choice, stop: Stop, print_line: Callable[[str], None]) -> str:
-    """The workspace of the token; empty when it has none. Spends nothing."""
+    """The workspace of the token; empty when it has none, or when the server does not say. Spends nothing."""
     api, pause, printed = ApiClient(server, given.enrol or given.token, stop=stop), Backoff(0.5, 10.0), False
     while not stop.requested:
         try:
             found = api.session()
         except Failure as failure:
+            if given.enrol and failure.kind == "status" and not failure.may_yet_succeed():
+                return ""  # registering will say whether it is valid
             if failure.is_status(401):
-                what = ("the server does not take this enrolment token: it was used, has expired, or is another server's. " if given.enrol
-                        else "the server does not take this token; it was revoked, or is another server's. ")
-                raise AgentError(what + NEW_LINE, NO_PERMISSION) from None
+                raise AgentError("the server does not take this token; it was revoked, or is another server's. " + NEW_LINE, NO_PERMISSION) from None
             if not failure.passes():
                 raise AgentError(f"{server} does not work as a Restante server: {failure}", UNAVAILABLE) from None
             if not printed:

@@ -36,7 +36,7 @@ class File:
 
 @dataclass
 class Answer:
-    """An answer with files. The files are copied when the function returns, so they may be temporary."""
+    """An answer with files. They are copied as soon as the function has returned."""
 
     text: str = ""
     files: Sequence[Union[str, Path]] = field(default_factory=tuple)
@@ -62,11 +62,10 @@ class Message:
 class Task(Message):
     """A task of another agent. What the function returns is its result."""
 
-    def __init__(self, delivery: Delivery, api: ApiClient) -> None:
+    def __init__(self, delivery: Delivery, api: ApiClient, folder: Path) -> None:
         super().__init__(delivery)
         self.task_id: str = delivery.delegation_id
-        self._api, self._given_up = api, Stop()
-        self._files: List[Path] = []
+        self._api, self._folder, self._given_up = api, folder, Stop()
 
     @property
     def cancelled(self) -> bool:
@@ -86,8 +85,8 @@ class Task(Message):
             pass
 
     def attach(self, *paths: Union[str, Path]) -> None:
-        """Files of the result, beside those of an Answer."""
-        self._files += map(Path, paths)
+        """Files of the result, beside those of an Answer. They are copied at once, so they may be temporary. Raises OSError."""
+        copy_into(self._folder, [Path(one) for one in paths])
 
 
 class Result:
@@ -99,6 +98,17 @@ class Result:
         self.text: str = delivery.text
         self.files: List[File] = [_file(one) for one in delivery.files]
         self.again: bool = delivery.again
+
+
+def copy_into(folder: Path, paths: Sequence[Path]) -> None:
+    """A second file of a name gets a number. Raises OSError."""
+    for path in paths:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        target, number = folder / path.name, 1
+        while target.exists():
+            number += 1
+            target = folder / f"{path.stem}-{number}{path.suffix}"
+        shutil.copyfile(path, target)
 
 
 def _file(one: DeliveredFile) -> File:
@@ -123,7 +133,9 @@ class HandlerHandover(Handover):
         self._results: "OrderedDict[str, Result]" = OrderedDict()
 
     def deliver(self, delivery: Delivery) -> HandoverResult:
-        handler, given = self._choose(delivery)
+        folder = Run(self._runs, delivery.id).result_folder
+        shutil.rmtree(folder, ignore_errors=True)  # of an earlier attempt
+        handler, given = self._choose(delivery, folder)
         task = given if isinstance(given, Task) else None
         try:
             answer = self._call(handler, given) if handler else None
@@ -131,7 +143,7 @@ class HandlerHandover(Handover):
                 return HandoverResult("stopped")
             if answer is _GIVEN_UP:
                 return HandoverResult("dropped", trouble=f"the work on task {delivery.delegation_id} was ended")
-            return self._result_of(delivery, answer, task._files if task else [])
+            return _result_of(delivery, answer, folder)
         except Exception as error:  # noqa: BLE001  whatever the program's function raises
             if task and task.cancelled:
                 return HandoverResult("dropped", trouble=f"the work on task {delivery.delegation_id} was ended")
@@ -140,7 +152,7 @@ class HandlerHandover(Handover):
             with self._lock:
                 self._task = None
 
-    def _choose(self, delivery: Delivery) -> "tuple[Optional[Handler], Union[Message, Result]]":
+    def _choose(self, delivery: Delivery, folder: Path) -> "tuple[Optional[Handler], Union[Message, Result]]":
         if delivery.type == "result":
             result = Result(delivery)
             with self._lock:
@@ -151,7 +163,7 @@ class HandlerHandover(Handover):
         if not delivery.is_task():
             return self.on_message, Message(delivery)
         assert self.api is not None
-        task = Task(delivery, self.api)
+        task = Task(delivery, self.api, folder)
         with self._lock:
             self._task = task
         return self.on_task or self.on_message, task
@@ -187,33 +199,6 @@ class HandlerHandover(Handover):
             with self._lock:
                 self._future = None
 
-    def _result_of(self, delivery: Delivery, answer: Any, attached: List[Path]) -> HandoverResult:
-        if answer is not None and not isinstance(answer, (str, Answer)):
-            raise TypeError(f"a handler returns None, a text or an Answer, not {type(answer).__name__}")
-        made = answer if isinstance(answer, Answer) else Answer(answer or "")
-        folder = self._copy_files(delivery, [*map(Path, made.files), *attached])
-        text = made.text.replace("\0", "")
-        if delivery.is_task() and not text and not folder:
-            text = "Done; the agent gave no text."
-        if delivery.type == "result":
-            return HandoverResult()
-        return HandoverResult(reply=text, folder=folder)
-
-    def _copy_files(self, delivery: Delivery, paths: List[Path]) -> str:
-        """The folder with copies; empty when there are no files. Raises OSError."""
-        if not paths:
-            return ""
-        folder = Run(self._runs, delivery.id).result_folder
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(mode=0o700, parents=True)
-        for path in paths:
-            target, number = folder / path.name, 1
-            while target.exists():
-                number += 1
-                target = folder / f"{path.stem}-{number}{path.suffix}"
-            shutil.copyfile(path, target)
-        return str(folder)
-
     def ended(self, delivery: Delivery) -> None:
         Run(self._runs, delivery.id).forget()
 
@@ -228,6 +213,20 @@ class HandlerHandover(Handover):
         """A result that was handed over before somebody asked for it."""
         with self._lock:
             return self._results.pop(task, None)
+
+
+def _result_of(delivery: Delivery, answer: Any, folder: Path) -> HandoverResult:
+    if answer is not None and not isinstance(answer, (str, Answer)):
+        raise TypeError(f"a handler returns None, a text or an Answer, not {type(answer).__name__}")
+    if delivery.type == "result":
+        return HandoverResult()
+    made = answer if isinstance(answer, Answer) else Answer(answer or "")
+    copy_into(folder, [Path(one) for one in made.files])
+    has_files = folder.exists()
+    text = made.text.replace("\0", "")
+    if delivery.is_task() and not text and not has_files:
+        text = "Done; the agent gave no text."  # its caller waits for a result
+    return HandoverResult(reply=text, folder=str(folder) if has_files else "")
 
 
 _STOPPED, _GIVEN_UP = object(), object()

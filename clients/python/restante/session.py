@@ -16,9 +16,11 @@ from typing import Callable, Deque, Iterable, List, Optional
 
 from .api import ApiClient, Json, Row, text_of, whole_of
 from .delivery import deliver_file, is_self_test
+from .disk import DiskTrouble
 from .downloads import DownloadQueue
 from .failure import Backoff, Failure, Stop
 from .handover import Handover
+from .landing import LandingFolder
 from .ledger import Ledger
 from .loop import DeliveryLoop, DeliveryOptions, begin_task, view_task
 from .names import parse_id, safe_name
@@ -145,6 +147,13 @@ class Session:
         enrols = token == self.settings.enrol
         known = self.ledger.fact("workspace")
         self._connected_before = bool(known)
+        if enrols:
+            try:
+                LandingFolder(self.settings.directory).open()
+            except DiskTrouble as error:
+                self._print_line(f"files cannot be stored below {self.settings.directory}: {error}. The enrolment token was not used: the same "
+                                 "line works once this is solved")
+                return REFUSED
         while not self._stop.requested:
             try:
                 made = self._api.register(self.settings.workspace if enrols else self.settings.workspace or known,
