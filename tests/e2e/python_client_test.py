@@ -246,6 +246,41 @@ def test_a_function_that_was_killed_gets_its_message_again_and_sees_that(server,
 # -- the command line
 
 
+def test_a_program_behind_json_lines_answers_on_stdin(server, workspace, tmp_path):
+    caller = Workspace(server, "caller")
+    (tmp_path / "token").write_text(workspace.token)
+    (tmp_path / "chart.txt").write_text("#")
+    words = ["connect", "--json", "--url", url_of(server), "--token-file", "token", "--state", "state", "--dir", "dir"]
+    with subprocess.Popen([sys.executable, str(joined_python_client()), *words], cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as agent:
+        lines, errors = Lines(agent.stdout), Lines(agent.stderr)
+
+        def answer(**body):
+            agent.stdin.write(json.dumps(body).encode() + b"\n")
+            agent.stdin.flush()
+
+        send(workspace, "hello")
+        delivery = json.loads(lines.wait(lambda _: True, "the message"))
+        answer(reply_to=delivery["id"], text="see this", files=["chart.txt"])
+        row = wait_until(lambda: [row for row in workspace.activity() if row["method"] == "notify"], "the answer")[0]
+        assert row["response_body"]["result"] == "see this" and row["response_body"]["parts"][0]["file"]["name"] == "chart.txt"
+        body = {"target_id": workspace.id, "task": "count", "delegation_id": "by-lines"}
+        assert server.request("POST", caller.path("delegate"), token=caller.token, json_body=body).status == 202
+        task = json.loads(lines.wait(lambda line: b"by-lines" in line, "the task"))
+        answer(reply_to=task["id"], text="three")
+        record = lambda: server.get(caller.path("delegations/by-lines"), token=caller.token).json()
+        wait_until(lambda: record()["status"] == "completed", "the result")
+        assert record()["result"] == "three"
+        answer(reply_to="no-such-delivery", text="x")
+        errors.wait(lambda line: b"no delivery no-such-delivery is known" in line, "the refusal")
+        answer(text="by myself")
+        wait_until(lambda: workspace.messages()[-1] == "by myself", "a message that answers nothing")
+        agent.terminate()
+        assert agent.wait(60) == 0
+        lines.join()
+        errors.join()
+
+
 def run(*words, cwd, file=None, **environment):
     clean = {key: value for key, value in os.environ.items() if not key.startswith("RESTANTE_") and "proxy" not in key.lower()}
     clean.pop("XDG_STATE_HOME", None)

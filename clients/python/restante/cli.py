@@ -11,6 +11,7 @@ import uuid
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence
 
+from .answers import AnswerReader
 from .api import ApiClient, Json, compact, text_of
 from .choose import NO_PERMISSION, TRY_AGAIN, UNAVAILABLE, USAGE, AgentError, Choice, choose_state, landing_directory
 from .commands import check_command, forget_other_runs
@@ -44,7 +45,7 @@ As a library: from restante import Agent"""
 CONNECT = """Connects an agent on this machine to its workspace. Needs no open port: it asks the server and waits.
 
 Files land below --dir, are checked and acknowledged; messages are handed over, with file addresses rewritten to local paths: as lines
-to read, with --json as JSON lines, or to the command of --exec, which gets the JSON on its stdin; its exit code 0 means handled, its
+to read, with --json as JSON lines (a line {"reply_to":ID,"text":"…","files":["…"]} on stdin answers one), or to the command of --exec, which gets the JSON on its stdin; its exit code 0 means handled, its
 stdout is the answer, and the files it leaves in the folder $RESTANTE_RESULT_DIR are sent with it. The first time takes --url and --enrol,
 both shown with a new workspace; the token it gets is kept in the state directory of that workspace, so that afterwards "connect" is enough.
 
@@ -122,7 +123,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--exec", metavar="COMMAND", default="", help="Shell command run once per message.")
     add("--exec-timeout", metavar="SECONDS", type=_positive, default=None, help="End a command that runs longer. Default: never.")
     add("--attempts", metavar="N", type=_positive, default=5, help="How often a failing command is run before its sender is notified. Default: 5.")
-    add("--json", action="store_true", help="One JSON object a line on stdout for everything that arrives.")
+    add("--json", action="store_true", help="One JSON object a line on stdout for everything that arrives; answers are read as JSON lines from stdin.")
     add("--reply-to-agents", action="store_true",
         help="Send the output of --exec for other agents' messages back to them; at most 8 times in a row.")
     add("--file-wait", metavar="SECONDS", type=_up_to_an_hour, default=20, help="How long a message waits for its files. Default: 20.")
@@ -188,7 +189,10 @@ def _connect(asked: argparse.Namespace) -> int:
         handover: Handover = (CommandHandover(asked.exec, runs, stop, asked.exec_timeout) if asked.exec else LineHandover(asked.json))
         settings = Settings(chosen.server, landing_directory(asked.dir), token, enrol, parse_id(asked.workspace) or "",
                             delivery=DeliveryOptions(asked.file_wait, attempts=asked.attempts, reply_to_agents=asked.reply_to_agents))
-        end = Session(settings, state, handover, stop, print_error).run()
+        session = Session(settings, state, handover, stop, print_error)
+        if asked.json:
+            threading.Thread(target=AnswerReader(session, runs, print_error).run, name="restante answers", daemon=True).start()
+        end = session.run()
     finally:
         state.close()
     return {STOPPED: 0, NOT_PERMITTED: NO_PERMISSION, REFUSED: UNAVAILABLE, READER_GONE: 1}[end]

@@ -14,7 +14,7 @@ from typing import Callable, Deque, Dict, Iterable, List, Optional, Set, Tuple
 
 from .api import Row, compact
 from .disk import DiskTrouble
-from .records import DeliveryEnd, FileRecord, Position, Reply, next_hop, remember_answer
+from .records import DeliveryEnd, FileRecord, Origin, Position, Reply, next_hop, remember_answer
 
 MOST_FILES = 10_000  # messages that name older files are rare
 MOST_RECENT = 2_000  # four pages at the server's largest
@@ -27,6 +27,7 @@ CREATE TABLE IF NOT EXISTS files (number INTEGER PRIMARY KEY, id TEXT NOT NULL U
 CREATE TABLE IF NOT EXISTS replies (number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, record TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS begun (id TEXT PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS recent (number INTEGER PRIMARY KEY, id TEXT NOT NULL, created_at TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS origins (id TEXT PRIMARY KEY, record TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS answered (number INTEGER PRIMARY KEY, peer TEXT NOT NULL, created_at TEXT NOT NULL);
 """
 
@@ -49,6 +50,7 @@ class Ledger:
         self._recent: Deque[Tuple[str, str]] = deque()
         self._recent_ids: Set[str] = set()
         self._answered: Deque[Tuple[str, str]] = deque()
+        self._origins: Dict[str, Origin] = {}  # of the deliveries in _begun and _recent that came from agents
         self._database: Optional[sqlite3.Connection] = None
         try:
             self._database = self._open()
@@ -83,6 +85,9 @@ class Ledger:
         self._recent = deque(database.execute("SELECT id, created_at FROM recent ORDER BY number"))
         self._recent_ids = {one for one, _ in self._recent}
         self._answered = deque(database.execute("SELECT peer, created_at FROM answered ORDER BY number"))
+        for (text,) in database.execute("SELECT record FROM origins"):
+            origin = Origin.from_json(json.loads(text))
+            self._origins[origin.id] = origin
 
     def close(self) -> None:
         """Later changes are lost, as after a kill."""
@@ -140,6 +145,16 @@ class Ledger:
                 return True
             return row.id in self._recent_ids
 
+    def is_known(self, delivery: str) -> bool:
+        """True when it was begun, and not so long ago that it is forgotten."""
+        with self._lock:
+            return delivery in self._begun or delivery in self._recent_ids
+
+    def origin_of(self, delivery: str) -> Optional[Origin]:
+        """None for one of a person."""
+        with self._lock:
+            return self._origins.get(delivery)
+
     def next_hop(self, peer: str, hops: int, created_at: str) -> Optional[int]:
         with self._lock:
             return next_hop(self._answered, peer, hops, created_at)
@@ -184,13 +199,17 @@ class Ledger:
                 setattr(known, name, getattr(record, name))
             self._write([self._file_statement(known)])
 
-    def begin(self, delivery: str) -> bool:
+    def begin(self, delivery: str, origin: Optional[Origin] = None) -> bool:
         """True when it was begun before: then it is unknown whether the agent got it."""
         with self._lock:
             if delivery in self._begun:
                 return True
             self._begun.add(delivery)
-            self._write([("INSERT OR REPLACE INTO begun (id) VALUES (?)", (delivery,))])
+            statements: List[Statement] = [("INSERT OR REPLACE INTO begun (id) VALUES (?)", (delivery,))]
+            if origin:
+                self._origins[delivery] = origin
+                statements.append(("INSERT OR REPLACE INTO origins (id, record) VALUES (?, ?)", (delivery, compact(origin.as_json()))))
+            self._write(statements)
             return False
 
     def end_delivery(self, end: DeliveryEnd) -> None:
@@ -201,7 +220,10 @@ class Ledger:
             statements: List[Statement] = [("DELETE FROM begun WHERE id = ?", (end.id,)),
                                            ("INSERT INTO recent (id, created_at) VALUES (?, ?)", (end.id, end.created_at))]
             while len(self._recent) > MOST_RECENT:
-                self._recent_ids.discard(self._recent.popleft()[0])
+                oldest = self._recent.popleft()[0]
+                self._recent_ids.discard(oldest)
+                self._origins.pop(oldest, None)
+                statements.append(("DELETE FROM origins WHERE id = ?", (oldest,)))
                 statements.append(("DELETE FROM recent WHERE number = (SELECT min(number) FROM recent)", ()))
             for ids, flag in ((end.files, "handed_over"), (end.notified, "notified")):
                 for record in (self._files[one] for one in ids if one in self._files):
@@ -210,6 +232,11 @@ class Ledger:
             if end.reply:
                 statements += self._add_reply(end.reply, end.created_at)
             self._write(statements)
+
+    def add_reply(self, reply: Reply, created_at: str) -> None:
+        """An answer that comes after its delivery, or to none."""
+        with self._lock:
+            self._write(self._add_reply(reply, created_at))
 
     def sent(self, key: str) -> None:
         with self._lock:
@@ -248,13 +275,14 @@ class Ledger:
 
     def _everything(self) -> List[Statement]:
         """The statements that write the whole state, for a database that lacks a change."""
-        statements: List[Statement] = [(f"DELETE FROM {table}", ()) for table in ("facts", "files", "replies", "begun", "recent", "answered")]
+        statements: List[Statement] = [(f"DELETE FROM {table}", ()) for table in ("facts", "files", "replies", "begun", "recent", "answered", "origins")]
         statements += [self._fact_statement(name) for name in self._facts]
         statements += [("INSERT INTO files (id, record) VALUES (?, ?)", (one.id, compact(one.as_json()))) for one in self._files.values()]
         statements += [("INSERT INTO replies (key, record) VALUES (?, ?)", (one.key, compact(one.as_json()))) for one in self._replies.values()]
         statements += [("INSERT INTO begun (id) VALUES (?)", (one,)) for one in self._begun]
         statements += [("INSERT INTO recent (id, created_at) VALUES (?, ?)", one) for one in self._recent]
         statements += [("INSERT INTO answered (peer, created_at) VALUES (?, ?)", one) for one in self._answered]
+        statements += [("INSERT INTO origins (id, record) VALUES (?, ?)", (one.id, compact(one.as_json()))) for one in self._origins.values()]
         return statements
 
     def _write(self, statements: List[Statement]) -> None:

@@ -18,7 +18,7 @@ from .failure import Backoff, Failure, Stop
 from .handover import Handover, HandoverResult
 from .ledger import Ledger
 from .names import parse_id
-from .records import MOST_HOPS, Reply, parse_time
+from .records import MOST_HOPS, Origin, Reply, parse_time
 
 STOP_CHECK_INTERVAL = 0.2  # seconds
 
@@ -266,7 +266,7 @@ class DeliveryLoop:
                 return None
 
     def _hand_over(self, delivery: Delivery, task: TaskView) -> str:
-        delivery.again = self._ledger.begin(delivery.id)
+        delivery.again = self._ledger.begin(delivery.id, _origin_of(delivery, task))
         end = delivery.end()
         pause, attempt, paused = Backoff(1.0, 30.0), 0, False
         while True:
@@ -339,6 +339,13 @@ class DeliveryLoop:
                 shutil.rmtree(result.folder, ignore_errors=True)
             return None
         return reply
+
+
+def _origin_of(delivery: Delivery, task: TaskView) -> Optional[Origin]:
+    if not delivery.source_id:
+        return None
+    is_task = delivery.is_task() and task.interest != "not_a_task"
+    return Origin(delivery.id, delivery.source_id, delivery.created_at, delivery.delegation_id if is_task else "", delivery.hops)
 
 
 def _failure_reply(delivery: Delivery, trouble: str) -> Optional[Reply]:

@@ -97,6 +97,17 @@ class DeliveryEnd:
     reply: Optional[Reply] = None
 
 
+@dataclass
+class Origin(Kept):
+    """Where a delivery came from, if not from a person: what is needed to answer it later."""
+
+    id: str  # of the delivery
+    source_id: str
+    created_at: str = ""
+    delegation_id: str = ""  # of a task; empty: a message
+    hops: int = 0
+
+
 class Position(NamedTuple):
     """After this row of the inbox. The number alone is not enough: when an older copy of the server's database is restored, numbers are
     given to other rows, and the messages in between would be skipped."""

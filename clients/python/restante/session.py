@@ -24,7 +24,7 @@ from .landing import LandingFolder
 from .ledger import Ledger
 from .loop import DeliveryLoop, DeliveryOptions, begin_task, view_task
 from .names import parse_id, safe_name
-from .records import FileRecord, Position
+from .records import FileRecord, Position, Reply
 from .reports import BackgroundReports
 from .state import StateDirectory
 from .wire import Url
@@ -345,6 +345,11 @@ class Session:
     def _progress(self) -> None:
         with self._progressed:
             self._progressed.notify_all()
+        self._reports.wake()
+
+    def add_reply(self, reply: Reply, created_at: str) -> None:
+        """An answer that the hand-over has not returned. Durable when the call returns; sent as soon as possible."""
+        self.ledger.add_reply(reply, created_at)
         self._reports.wake()
 
     def _reader_gone(self) -> None:
