@@ -15,12 +15,11 @@ from .answers import AnswerReader
 from .api import ApiClient, Json, compact, text_of
 from .choose import NO_PERMISSION, TRY_AGAIN, UNAVAILABLE, USAGE, AgentError, Choice, choose_state, landing_directory
 from .commands import check_command, forget_other_runs
-from .delivery import pending_file
 from .disk import DiskTrouble
 from .failure import Failure, Stop
 from .handover import CommandHandover, Handover, LineHandover
 from .loop import DeliveryOptions
-from .names import parse_id, shown, without_controls
+from .names import parse_id, pending_file, shown, without_controls
 from .records import parse_time
 from .session import NOT_PERMITTED, READER_GONE, REFUSED, STOPPED, Session, Settings
 from .state import KnownState, folder_of_states, known_states

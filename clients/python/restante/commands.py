@@ -43,7 +43,7 @@ def run_recorded(base: str, command: str) -> None:
     import sys
     import threading
     import time
-    if os.name == "nt":
+    if sys.platform == "win32":
         import msvcrt
     else:
         import fcntl
@@ -55,7 +55,7 @@ def run_recorded(base: str, command: str) -> None:
     until = time.monotonic() + 20
     while True:
         try:
-            if os.name == "nt":
+            if sys.platform == "win32":
                 os.lseek(lock, 1 << 20, os.SEEK_SET)
                 msvcrt.locking(lock, msvcrt.LK_NBLCK, 1)
                 os.lseek(lock, 0, os.SEEK_SET)
@@ -314,7 +314,7 @@ def _same_content(one: Path, other: Path) -> bool:
 def end_group(group: int, *, force: bool) -> None:
     """Ends the runner's process group. Windows has no signal that a command without a window could handle: there it is ended by force at
     the second call only."""
-    if WINDOWS:
+    if sys.platform == "win32":
         if force:
             subprocess.run(["taskkill", "/F", "/T", "/PID", str(group)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
         return

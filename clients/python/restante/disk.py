@@ -12,12 +12,12 @@ import sys
 from pathlib import Path
 from typing import BinaryIO, Optional
 
-WINDOWS = os.name == "nt"
-
-if WINDOWS:
+if sys.platform == "win32":
     import msvcrt
 else:
     import fcntl
+
+WINDOWS = sys.platform == "win32"
 
 _LOCKED_BYTE = 1 << 20  # on Windows a locked byte cannot be read by others, so it is not one of the text in the file
 
@@ -204,7 +204,7 @@ class FileLock:
             flags |= getattr(os, more, 0)
         file = os.fdopen(os.open(self._path, flags, 0o600), "r+b", buffering=0)
         try:
-            if WINDOWS:
+            if sys.platform == "win32":
                 file.seek(_LOCKED_BYTE)
                 msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
                 file.seek(0)

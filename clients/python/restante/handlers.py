@@ -169,7 +169,7 @@ class HandlerHandover(Handover):
         return self.on_task or self.on_message, task
 
     def _call(self, handler: Handler, given: Union[Message, Result]) -> Any:
-        made = handler(given)
+        made: Any = handler(given)
         if not inspect.isawaitable(made):
             return made
 

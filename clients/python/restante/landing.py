@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 import uuid
 from pathlib import Path
 from typing import BinaryIO, Optional
@@ -173,8 +174,10 @@ def _discard(path: Path) -> None:
 
 
 def _is_ours(file: BinaryIO) -> bool:
+    if sys.platform == "win32":
+        return True
     there = os.fstat(file.fileno())
-    return WINDOWS or (there.st_nlink == 1 and there.st_uid == os.geteuid())
+    return there.st_nlink == 1 and there.st_uid == os.geteuid()
 
 
 def _holds(path: Path, record: FileRecord) -> bool:

@@ -174,7 +174,8 @@ class Ledger:
     def take_rows(self, announced: Iterable[FileRecord]) -> List[str]:
         """Files that the inbox announced; returns the ids of those that were not known."""
         with self._lock:
-            new, statements = [], []
+            new: List[str] = []
+            statements: List[Statement] = []
             for record in announced:
                 if record.id in self._files:
                     continue

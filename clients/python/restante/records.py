@@ -15,11 +15,11 @@ class Kept:
     """A record that is stored as JSON. Members that an older version did not write have their default."""
 
     def as_json(self) -> Dict[str, Any]:
-        return asdict(self)  # type: ignore[call-overload,no-any-return]
+        return asdict(self)
 
     @classmethod
     def from_json(cls: Type[Record], found: Dict[str, Any]) -> Record:
-        known = {one.name for one in fields(cls)}  # type: ignore[arg-type]
+        known = {one.name for one in fields(cls)}
         return cls(**{name: value for name, value in found.items() if name in known})
 
 

@@ -50,10 +50,10 @@ def test_every_system_has_its_own_place_for_states():
     def place(environment, windows):
         return str(folder_of_states(environment, windows)).replace("\\", "/")
 
-    assert place({"HOME": "/home/me"}, False) == "/home/me/.local/state/restante/python"
-    assert place({"HOME": "/Users/me", "XDG_STATE_HOME": "/s"}, False) == "/s/restante/python"
-    assert place({"LOCALAPPDATA": "C:/Users/me/AppData/Local"}, True) == "C:/Users/me/AppData/Local/restante/python"
-    assert place({"USERPROFILE": "C:/Users/me"}, True) == "C:/Users/me/AppData/Local/restante/python"
+    assert place({"HOME": "/linux/me"}, False) == "/linux/me/.local/state/restante/python"
+    assert place({"HOME": "/mac/me", "XDG_STATE_HOME": "/s"}, False) == "/s/restante/python"
+    assert place({"LOCALAPPDATA": "D:/me/AppData/Local"}, True) == "D:/me/AppData/Local/restante/python"
+    assert place({"USERPROFILE": "D:/me"}, True) == "D:/me/AppData/Local/restante/python"
     assert place({}, False) == ".restante"
 
 
