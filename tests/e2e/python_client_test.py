@@ -388,6 +388,19 @@ def test_a_file_that_was_cut_or_changed_is_refused_with_a_sentence(tmp_path):
         assert done.returncode == 1 and done.stderr == "restante.py: this file is cut or was changed; download it again\n", done
 
 
+def test_an_older_file_says_that_the_server_has_another_and_update_takes_it(server, workspace, connect, tmp_path):
+    file = tmp_path / "restante.py"
+    rest = joined_python_client().read_bytes().split(b"\n", 2)[2] + b"# older\n"
+    file.write_bytes(b"#!/usr/bin/env python3\n# sha256 of the lines below: " + hashlib.sha256(rest).hexdigest().encode() + b"\n" + rest)
+    agent = connect(url_of(server), token=workspace.token, program=[sys.executable, str(file)])
+    agent.wait_printed("the server hands out another restante.py than this one")
+    assert agent.stop() == 0
+    done = run("update", "--url", url_of(server), cwd=tmp_path, file=file)
+    assert done.returncode == 0 and file.read_bytes() == server.get("/download/restante.py").body, done
+    again = run("update", "--url", url_of(server), cwd=tmp_path, file=file)
+    assert again.stdout == "this is the restante.py that the server hands out\n", again
+
+
 def test_the_file_is_a_library_too_and_the_same_package_gives_the_same_file(tmp_path):
     (tmp_path / "restante.py").write_bytes(joined_python_client().read_bytes())
     names = "import restante; print(*restante.__all__, restante.__version__)"

@@ -22,8 +22,8 @@ from .loop import DeliveryOptions
 from .names import parse_id, pending_file, shown, without_controls
 from .records import parse_time
 from .session import NOT_PERMITTED, READER_GONE, REFUSED, STOPPED, Session, Settings
-from .state import KnownState, folder_of_states, known_states
-from .state import StateDirectory
+from .state import KnownState, StateDirectory, folder_of_states, known_states
+from .update import say_if_newer, update
 from .version import VERSION
 from .wire import parse_url
 
@@ -37,6 +37,7 @@ Start here:
   python3 restante.py connect                    from then on
   python3 restante.py status                     the agent's state
   python3 restante.py send --to … TEXT           a message to an agent
+  python3 restante.py update                     the restante.py that the server hands out
   python3 restante.py COMMAND --help             more about one of them
 
 As a library: from restante import Agent"""
@@ -74,6 +75,11 @@ STATUS = """Shows how the agents of this user on this machine are doing. Reads w
 
 Exit code 0 means that it runs and its last poll was answered; 69 that it runs and does not reach the server; 1 that it does not run; 77
 that it was never connected."""
+
+UPDATE = """Takes the restante.py that the server hands out, in place of this file.
+
+It is verified by the sha256 that the server names, and replaces this file as a whole. An agent that runs goes on with the old one until it is
+started again."""
 
 _printing = threading.Lock()
 
@@ -135,6 +141,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--wait", action="store_true", help="Wait until each file was acknowledged, or is known to have failed.")
     add("--timeout", metavar="SECONDS", type=_positive, default=None, help="With --wait: give up after so many seconds (exit code 75).")
     add("--json", action="store_true", help="One JSON object, for scripts.")
+    update_command = command("update", UPDATE)
+    update_command.add_argument("--url", "--server", metavar="URL", default="", help="The server; default: that of the agents known here.")
     status = command("status", STATUS)
     status.add_argument("--state", metavar="DIR", default="", help="One state directory; default: all of this user.")
     status.add_argument("--json", action="store_true", help="One JSON object a line, for scripts.")
@@ -189,6 +197,7 @@ def _connect(asked: argparse.Namespace) -> int:
         settings = Settings(chosen.server, landing_directory(asked.dir), token, enrol, parse_id(asked.workspace) or "",
                             delivery=DeliveryOptions(asked.file_wait, attempts=asked.attempts, reply_to_agents=asked.reply_to_agents))
         session = Session(settings, state, handover, stop, print_error)
+        session.on_connected = lambda: say_if_newer(session.connect(), print_error)
         if asked.json:
             threading.Thread(target=AnswerReader(session, runs, print_error).run, name="restante answers", daemon=True).start()
         end = session.run()
@@ -312,6 +321,15 @@ def _status(asked: argparse.Namespace) -> int:
     return max(codes) if len(codes) == 1 else (0 if 0 in codes else max(codes))
 
 
+def _update(asked: argparse.Namespace) -> int:
+    servers = sorted({state.server for state in known_states(folder_of_states())})
+    url = asked.url or os.environ.get("RESTANTE_URL", "") or (servers[0] if len(servers) == 1 else "")
+    if not url:
+        raise AgentError("which server? Give --url https://…", USAGE)
+    print(update(ApiClient(parse_url(url))))
+    return 0
+
+
 def main(words: Optional[Sequence[str]] = None) -> int:
     """Returns the exit code."""
     try:
@@ -319,7 +337,7 @@ def main(words: Optional[Sequence[str]] = None) -> int:
     except SystemExit as end:
         return USAGE if end.code == 2 else int(end.code or 0)
     try:
-        return {"connect": _connect, "send": _send, "status": _status}[asked.command](asked)
+        return {"connect": _connect, "send": _send, "status": _status, "update": _update}[asked.command](asked)
     except AgentError as error:
         if error.code:
             print_error(f"restante.py: {error}")

@@ -268,7 +268,7 @@ class DeliveryLoop:
     def _hand_over(self, delivery: Delivery, task: TaskView) -> str:
         delivery.again = self._ledger.begin(delivery.id, _origin_of(delivery, task))
         end = delivery.end()
-        pause, attempt, paused = Backoff(1.0, 30.0), 0, False
+        pause, attempt, paused = Backoff(1.0, 10.0), 0, False
         while True:
             if task.interest == "not_a_task":
                 self._print_line(f"the message {delivery.id} names task {delivery.delegation_id}, which the server did not give to this "

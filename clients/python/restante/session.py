@@ -71,10 +71,9 @@ def record_of(found: Json, row: Optional[Row] = None) -> Optional[FileRecord]:
 class Session:
     """See the module. `state` is open and locked."""
 
-    def __init__(self, settings: Settings, state: StateDirectory, handover: Handover, stop: Stop, print_line: Callable[[str], None],
-                 connected: Optional[Callable[[], None]] = None) -> None:
+    def __init__(self, settings: Settings, state: StateDirectory, handover: Handover, stop: Stop, print_line: Callable[[str], None]) -> None:
         self.settings, self._state, self._stop, self._print_line = settings, state, stop, print_line
-        self._connected = connected or (lambda: None)
+        self.on_connected: Callable[[], None] = lambda: None
         self.ledger: Ledger = state.ledger
         self._api = ApiClient(settings.server, stop=stop)
         self._task_client = ApiClient(settings.server, stop=stop)
@@ -222,7 +221,7 @@ class Session:
         self.loop.start()
         self._reports.start(self.connect())
         self._print_line(f"connected to {self.settings.server} as workspace {self._api.workspace}")
-        self._connected()
+        self.on_connected()
 
     # -- failures
 

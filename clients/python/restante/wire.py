@@ -147,6 +147,8 @@ class HttpClient:
             self._send_request(connection, method, target, headers, body)
             answer = connection.getresponse()
             answered = True
+            if answer.status == 407:
+                raise Failure("unreachable", _wants_password(proxy_for(self.server)))
             response = self._read(answer, sink, None if total is None else time.monotonic() + total)
             if answer.will_close:
                 self._close()
@@ -242,11 +244,21 @@ class HttpClient:
             return Failure("cut", f"{self.server} ended the connection")
         if isinstance(error, ssl.SSLError):
             return Failure("tls", f"no secure connection to {self.server}: {error.reason or error}")
+        if isinstance(error, OSError) and "407" in str(error) and "unnel" in str(error):
+            return Failure("unreachable", _wants_password(proxy_for(self.server)))
         if isinstance(error, OSError):
             return Failure("unreachable", f"{self.server} cannot be reached: {error.strerror or error}")
         if isinstance(error, http.client.HTTPException):
             return Failure("protocol", f"{self.server} does not answer with HTTP")
         raise error
+
+
+def _wants_password(proxy: Optional[urllib.parse.SplitResult]) -> str:
+    if proxy is None:
+        return "something on the way wants a user name and a password for a proxy"
+    where = f"{proxy.hostname}:{proxy.port or 80}"
+    what = "does not take this user name and password" if proxy.username else "wants a user name and a password"
+    return f"the proxy {where} {what}; the environment names it as http://name:password@{where}"
 
 
 def _proxy_authorization(proxy: urllib.parse.SplitResult) -> Dict[str, str]:
