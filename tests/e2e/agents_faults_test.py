@@ -15,6 +15,9 @@ from support.waiting import wait_until
 from support.workspace import Workspace
 
 
+KILLS = int(os.environ.get("RESTANTE_AGENT_KILLS", "8"))
+
+
 def names_of(deliveries):
     """What each delivery was about: a text, or the name of a file."""
     return [delivery["text"] or delivery["files"][0]["name"] for delivery in deliveries]
@@ -53,6 +56,35 @@ def test_a_kill_when(workspace, any_agent, proxy, moment):
     assert [path.read_bytes() for path in again.landed()] == [content]
     assert pending(workspace) == [] and workspace.messages() == ["got it"] * 3
     assert again.stop() == 0
+
+
+def test_kills_after_any_number_of_requests_lose_and_repeat_nothing(workspace, any_agent, proxy):
+    """Eight kills; RESTANTE_AGENT_KILLS=100 in make test-long. Each agent is killed when it has sent so many requests, or has nothing to do."""
+    chance, agent, expected = random.Random(5), None, []
+    for number in range(KILLS):
+        counted, enough = {"left": chance.randrange(2, 22)}, threading.Event()
+
+        def count(data, counted=counted, enough=enough):
+            counted["left"] -= data.startswith((b"GET ", b"POST "))
+            if counted["left"] <= 0:
+                enough.set()
+            return not enough.is_set()
+
+        workspace.upload((f"{number}.bin", os.urandom(chance.randrange(1, 200_000))))
+        send(workspace, f"message {number}")
+        expected += [f"{number}.bin", f"message {number}"]
+        between = proxy(workspace.server.port, gate=count)
+        agent = any_agent(between.url, token=workspace.token, keep=agent)
+        wait_until(lambda: enough.is_set() or len(workspace.messages()) == len(expected), "so many requests, or all replies")
+        agent.kill()
+    last = any_agent(url_of(workspace.server), token=workspace.token, keep=agent)
+    wait_until(lambda: len(workspace.messages()) >= len(expected), "every reply", ceiling=120)
+    wait_until(lambda: pending(workspace) == [], "every ack")
+    send(workspace, "the end")
+    wait_until(lambda: "the end" in names_of(last.deliveries()), "the last message")
+    assert sorted(names_of(last.deliveries())) == sorted([*expected, "the end"])
+    wait_until(lambda: workspace.messages() == ["got it"] * (len(expected) + 1), "one reply each")
+    assert last.stop() == 0
 
 
 def test_a_command_outlives_a_kill_of_the_agent_and_runs_only_once(workspace, any_agent, tmp_path):
