@@ -336,6 +336,21 @@ def test_a_wrong_command_gets_a_sentence(tmp_path, words, code, sentence):
     assert "Traceback" not in done.stderr
 
 
+def test_a_token_from_the_environment_finds_its_workspace_by_asking_the_server(server, workspace, tmp_path):
+    environment = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], "RESTANTE_URL": url_of(server), "RESTANTE_TOKEN": workspace.token}
+    with subprocess.Popen([sys.executable, str(joined_python_client()), "connect"], cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE) as agent:
+        lines, errors = Lines(agent.stdout), Lines(agent.stderr)
+        errors.wait(lambda line: b"connected to" in line, "it is connected")
+        assert (tmp_path / ".local/state/restante/python" / workspace.id / "ledger.sqlite").exists()
+        agent.terminate()
+        assert agent.wait(60) == 0
+        lines.join()
+        errors.join()
+    person = run("connect", cwd=tmp_path, RESTANTE_URL=url_of(server), RESTANTE_TOKEN=server.admin_token)
+    assert person.returncode == 77 and "this is a person's token" in person.stderr, person
+
+
 def test_a_typo_in_the_command_does_not_spend_the_enrolment_token(server, tmp_path, connect):
     workspace, token = enrolment(server)
     (tmp_path / "token").write_text(token + "\n")

@@ -151,7 +151,7 @@ class Agent:
             raise AgentError("nothing to run: give a function with @agent.on_message")
         self._running = True
         try:
-            end = self._session.run()
+            end = self._session.run_beside()
         finally:
             self._running = False
             self._state.close()

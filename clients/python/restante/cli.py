@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import signal
 import sys
@@ -200,7 +201,7 @@ def _connect(asked: argparse.Namespace) -> int:
         session.on_connected = lambda: say_if_newer(session.connect(), print_error)
         if asked.json:
             threading.Thread(target=AnswerReader(session, runs, print_error).run, name="restante answers", daemon=True).start()
-        end = session.run()
+        end = session.run_beside()
     finally:
         state.close()
     return {STOPPED: 0, NOT_PERMITTED: NO_PERMISSION, REFUSED: UNAVAILABLE, READER_GONE: 1}[end]
@@ -332,6 +333,9 @@ def _update(asked: argparse.Namespace) -> int:
 
 def main(words: Optional[Sequence[str]] = None) -> int:
     """Returns the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a console may lack a character of a name
     try:
         asked = _parser().parse_args(words)
     except SystemExit as end:

@@ -113,6 +113,25 @@ class Session:
                 self._move_cursor()
         return self._requested_end or end or STOPPED
 
+    def run_beside(self) -> str:
+        """As run(), in a thread of its own, so that the caller's thread gets signals: on Windows none interrupts a request."""
+        ends: List[str] = []
+        raised: List[BaseException] = []
+
+        def work() -> None:
+            try:
+                ends.append(self.run())
+            except BaseException as error:  # noqa: BLE001  raised again below
+                raised.append(error)
+
+        thread = threading.Thread(target=work, name="restante session", daemon=True)
+        thread.start()
+        while thread.is_alive():
+            thread.join(0.5)
+        if raised:
+            raise raised[0]
+        return ends[0]
+
     def connect(self) -> ApiClient:
         """A new client for the caller's thread."""
         return ApiClient(self.settings.server, self._api.token, self._api.workspace, self._stop)
