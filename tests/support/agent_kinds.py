@@ -10,7 +10,7 @@ What the scenarios expect of a program:
 - SIGTERM ends it with exit code 0; a token that the server refuses ends it with 77; a state directory in use with 75.
 - --exec gets the delivery as one line of JSON on its stdin; RESTANTE_RESULT_DIR names its folder for result files.
 - --json prints one JSON object a line on stdout and nothing else there.
-- stderr has the line `connected to URL as workspace ID` as soon as it is registered.
+- stderr has a line that begins with `connected to` and contains the workspace's id, as soon as it is registered.
 
 To add a kind: write a function that returns its first words (and builds what it needs, once for a test run), and add it to KINDS.
 RESTANTE_AGENT_KINDS=python,cpp chooses some of them.

@@ -284,8 +284,11 @@ class DeliveryLoop:
             if result.what in ("handled", "dropped"):
                 if result.what == "dropped":
                     self._print_line(result.trouble)
-                elif result.reply or result.folder:
+                    break
+                if result.reply or result.folder:
                     end.reply = self._reply_to(delivery, result)
+                if self._handover.returns_when_done:  # a line shows by itself that it was handed over
+                    self._print_line(f"{describe(delivery)} was handed over" + (", and its answer is sent" if end.reply else ""))
                 break
             if result.what == "paused":
                 if not paused:
@@ -339,6 +342,18 @@ class DeliveryLoop:
                 shutil.rmtree(result.folder, ignore_errors=True)
             return None
         return reply
+
+
+def describe(delivery: Delivery) -> str:
+    """For the line of a delivery: what it is and from whom, never its text."""
+    files = f" with {len(delivery.files)} {'file' if len(delivery.files) == 1 else 'files'}" if delivery.files else ""
+    if delivery.type == "file":
+        return f"the file {delivery.files[0].name}"
+    if delivery.type == "result":
+        return f"the result of task {delivery.delegation_id}{files}"
+    if delivery.is_task():
+        return f"task {delivery.delegation_id}{files}"
+    return f"a message from {f'agent {delivery.source_id}' if delivery.source_id else 'the person'}{files}"
 
 
 def _origin_of(delivery: Delivery, task: TaskView) -> Optional[Origin]:

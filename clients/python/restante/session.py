@@ -6,6 +6,7 @@ or until it makes no sense to continue. Works with every server that keeps the w
 from __future__ import annotations
 
 import hashlib
+import os
 import socket
 import threading
 import time
@@ -239,8 +240,17 @@ class Session:
             self._downloads.enqueue(record.id)
         self.loop.start()
         self._reports.start(self.connect())
-        self._print_line(f"connected to {self.settings.server} as workspace {self._api.workspace}")
+        self._print_line(f"connected to {self.settings.server} as {self._name()} (workspace {self._api.workspace})")
+        self._print_line(f"files land in {self.settings.directory.resolve() / '.molecule' / 'chat-uploads'}; to stop: Ctrl-C, or end process "
+                         f"{os.getpid()}. The next start goes on from there")
         self.on_connected()
+
+    def _name(self) -> str:
+        """For people; without it the id is enough."""
+        try:
+            return text_of(self._api.get(self._api.path("")), "name") or "an agent"
+        except Failure:
+            return "an agent"
 
     # -- failures
 
