@@ -13,7 +13,7 @@ from typing import Callable, Dict, List, Optional, Set
 
 from .api import ApiClient, text_of
 from .disk import DiskTrouble
-from .failure import Backoff, Failure
+from .failure import Backoff, Failure, Stop
 from .landing import LandingFolder, Partial
 from .ledger import Ledger
 from .records import FileRecord
@@ -134,8 +134,9 @@ class DownloadQueue:
     """See the module. `connect` creates the client of one download thread."""
 
     def __init__(self, ledger: Ledger, directory: Path, connect: Callable[[], ApiClient], done: Callable[[str], None],
-                 print_line: Callable[[str], None]) -> None:
+                 print_line: Callable[[str], None], stop: Stop) -> None:
         self._ledger, self._directory, self._connect, self._done, self._print_line = ledger, directory, connect, done, print_line
+        self._stop = stop
         self._changed = threading.Condition()
         self._jobs: Dict[str, _Job] = {}
         self._clients: Set[ApiClient] = set()
@@ -146,7 +147,7 @@ class DownloadQueue:
     def start(self, largest: int) -> None:
         self._largest = largest
         for _ in range(AT_ONCE):
-            thread = threading.Thread(target=self._work, name="restante download", daemon=True)
+            thread = threading.Thread(target=self._stop.guard(self._work), name="restante download", daemon=True)
             thread.start()
             self._threads.append(thread)
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import random
 import threading
-from typing import Optional
+from typing import Callable, Optional
 
 
 class Failure(Exception):
@@ -36,9 +36,21 @@ class Stop:
 
     def __init__(self) -> None:
         self._event = threading.Event()
+        self.error: Optional[BaseException] = None  # a bug of ours that ended a thread
 
     def request(self) -> None:
         self._event.set()
+
+    def guard(self, work: Callable[[], None]) -> Callable[[], None]:
+        """The same for a thread: an exception that nobody expected ends the whole agent instead of one thread, silently."""
+        def guarded() -> None:
+            try:
+                work()
+            except BaseException as error:  # noqa: BLE001  raised again by Session.run()
+                self.error = self.error or error
+                self.request()
+
+        return guarded
 
     @property
     def requested(self) -> bool:

@@ -103,7 +103,7 @@ class DeliveryLoop:
         self._files: Dict[str, float] = {}  # by file id: when to hand it over alone
         self._waiting_since: Optional[float] = None  # since when the first message waits for its files
         self._expected: Set[str] = set()  # tasks whose results a caller of take_result() takes
-        self._thread = threading.Thread(target=self._work, name="restante deliveries", daemon=True)
+        self._thread = threading.Thread(target=stop.guard(self._work), name="restante deliveries", daemon=True)
 
     def start(self) -> None:
         self._thread.start()

@@ -17,7 +17,7 @@ from typing import Any, Callable, Dict, List, Optional
 
 from .api import ApiClient, Json
 from .commands import find_result_files
-from .failure import Backoff, Failure
+from .failure import Backoff, Failure, Stop
 from .ledger import Ledger
 from .records import Reply
 
@@ -43,7 +43,7 @@ class BackgroundReports:
     run on this object's thread."""
 
     def __init__(self, ledger: Ledger, health_file: Path, *, reconnect: Callable[[], None],
-                 give_up: Callable[[str], None], print_line: Callable[[str], None]) -> None:
+                 give_up: Callable[[str], None], print_line: Callable[[str], None], stop: Stop) -> None:
         self._ledger, self._health_file = ledger, health_file
         self._facts: Dict[str, Any] = {}
         self._reconnect, self._give_up_task, self._print_line = reconnect, give_up, print_line
@@ -59,7 +59,7 @@ class BackgroundReports:
         self._next_beat = self._next_send = self._next_task_beat = 0.0
         self._watched, self._watch = "", "open"  # closed: no more heartbeats for it; given_up
         self._send_pause = Backoff(0.5, 10.0)
-        self._thread = threading.Thread(target=self._work, name="restante reports", daemon=True)
+        self._thread = threading.Thread(target=stop.guard(self._work), name="restante reports", daemon=True)
 
     def start(self, api: ApiClient) -> None:
         self._api = api

@@ -78,13 +78,13 @@ class Session:
         self.ledger: Ledger = state.ledger
         self._api = ApiClient(settings.server, stop=stop)
         self._task_client = ApiClient(settings.server, stop=stop)
-        self._downloads = DownloadQueue(self.ledger, settings.directory, self.connect, self._file_done, print_line)
+        self._downloads = DownloadQueue(self.ledger, settings.directory, self.connect, self._file_done, print_line, stop)
         # An agent that only hands a task on does not work on it: if it reported in_progress, the task would become stuck.
         ask = begin_task if handover.returns_when_done else view_task
         self.loop = DeliveryLoop(settings.delivery, self.ledger, handover, stop, progress=self._progress, closed=self._reader_gone,
                                  ask=lambda delivery: ask(self._task_client, delivery), working=self._working, print_line=print_line)
         self._reports = BackgroundReports(self.ledger, state.path / "health.json", reconnect=self._reconnect,
-                                          give_up=handover.give_up, print_line=print_line)
+                                          give_up=handover.give_up, print_line=print_line, stop=stop)
         self._backoff = Backoff(0.5, 10.0)
         # Rows that were read and that the cursor has not passed, in the order in which they were read.
         self._ahead: Deque[Position] = deque()
@@ -112,6 +112,8 @@ class Session:
                 self.loop.join(JOIN_PATIENCE)
                 self._reports.stop(JOIN_PATIENCE)
                 self._move_cursor()
+        if self._stop.error:
+            raise self._stop.error
         return self._requested_end or end or STOPPED
 
     def run_beside(self) -> str:

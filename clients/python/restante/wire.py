@@ -27,6 +27,10 @@ PIECE = 256 * 1024
 Body = Union[bytes, Callable[[], Iterable[bytes]], None]
 
 
+# What a connection that another thread has ended may raise; ssl raises ValueError and AttributeError, too.
+_CLOSED = (OSError, http.client.HTTPException, ValueError, AttributeError)
+
+
 class Url(NamedTuple):
     """The address of a server."""
 
@@ -103,7 +107,7 @@ class HttpClient:
         self._agent = user_agent
         self._connection: Optional[http.client.HTTPConnection] = None
         self._lock = threading.Lock()
-        self._cancelled = False
+        self._cancelled = self._hung_up = False
 
     def cancel(self) -> None:
         """Ends a running call and every later one as cancelled."""
@@ -114,6 +118,7 @@ class HttpClient:
     def hang_up(self) -> None:
         """Ends a running call as cut, and its connection; the next call makes a new connection."""
         with self._lock:
+            self._hung_up = True
             sock = self._connection.sock if self._connection else None
             if sock is not None:
                 try:
@@ -137,6 +142,7 @@ class HttpClient:
     def _exchange(self, method: str, target: str, headers: Dict[str, str], body: Body, patience: float, total: Optional[float],
                   sink: Optional[Sink]) -> Response:
         with self._lock:
+            self._hung_up = False
             if self._cancelled:
                 raise Failure("cancelled", "cancelled")
         answered = False
@@ -230,8 +236,10 @@ class HttpClient:
 
     def _failure_of(self, error: Exception) -> Failure:
         with self._lock:
-            if self._cancelled:
+            if self._cancelled and isinstance(error, _CLOSED):
                 return Failure("cancelled", "cancelled")
+            if self._hung_up and isinstance(error, _CLOSED):
+                return Failure("cut", f"the connection to {self.server} was ended")
         if isinstance(error, ssl.SSLCertVerificationError):
             return Failure("tls", f"the certificate of {self.server} is not trusted: {error.verify_message}; SSL_CERT_FILE names a file "
                                   "with the certificate of its authority")
