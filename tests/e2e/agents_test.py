@@ -154,7 +154,7 @@ def test_files_that_the_command_leaves_are_sent_with_its_answer(workspace, any_a
 
 @pytest.mark.parametrize("how", ["recalled", "expired"])
 def test_a_file_that_is_gone_is_reported_and_the_text_still_comes(start, any_agent, how):
-    server = start({"uploads.ttl": "2s", "uploads.ack_retention": "0s"} if how == "expired" else {})
+    server = start({"uploads.ttl": "6s", "uploads.ack_retention": "0s"} if how == "expired" else {})
     workspace = Workspace(server)
     (file_id, item), = workspace.upload(("a.txt", b"a"))
     send(workspace, "see the file", item["uri"])
