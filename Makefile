@@ -54,14 +54,14 @@ test-gcc: setup-test page ## The second opinion: g++ 12, unit tests (make test-l
 	@$(CTEST) --test-dir build/gcc -j $(TEST_JOBS) -L unit
 
 .PHONY: test-long
-test-long: build setup-test ## What make test runs as a sample, at full length: a minute of writers, 200 kills, a storm of 1000, every store test on the newer PostgreSQL and with g++
+test-long: build setup-test ## What make test runs as a sample, at full length: a minute of writers, 200 kills, a storm of 1000, 1000 files for every agent, every store test on the newer PostgreSQL and with g++
 	$(call build_preset,dev,--target conformance_test)
 	@$(CTEST) --test-dir build/dev -C long -L long
 	$(call build_preset,gcc,--target conformance_test)
 	@$(CTEST) --test-dir build/gcc -j $(TEST_JOBS) -L store -R ^conformance
 	@RESTANTE_BINARY=$(CURDIR)/build/restante RESTANTE_SOURCE=$(CURDIR) PYTHONPATH=$(CURDIR)/tests \
-	  RESTANTE_ORDER_SECONDS=60 RESTANTE_KILLS=200 RESTANTE_PENDING=10000 RESTANTE_STORM=1000 \
-	  /usr/bin/python3 -m pytest -q -p no:cacheprovider tests/e2e/{inbox_order,kill,inbox,storm}_test.py
+	  RESTANTE_ORDER_SECONDS=60 RESTANTE_KILLS=200 RESTANTE_PENDING=10000 RESTANTE_STORM=1000 RESTANTE_AGENT_FILES=1000 RESTANTE_AGENT_KILLS=100 \
+	  /usr/bin/python3 -m pytest -q -p no:cacheprovider tests/e2e/{inbox_order,kill,inbox,storm,agents,agents_faults}_test.py
 
 .PHONY: test-flakes
 test-flakes: setup-test page mcp-clients typescript-client ## Every walk of the page ten times, every other end-to-end test three times, while two compilers run: hours

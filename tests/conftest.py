@@ -4,6 +4,7 @@ server     one process per test file, with the file's SETTINGS (a dict, optional
 start      start(settings, …) starts a server for one test; all are stopped and checked at the end
 workspace  a fresh workspace on `server`
 connect    connect(url, token=…) starts a `restante connect` for one test
+any_agent  the same with every kind of agent, one test for each (support/agent_kinds.py)
 mcp        mcp(url, token=…) starts a `restante mcp` for one test and does the handshake
 proxy      proxy(port, gate=…, tap=…) starts a proxy between an agent and the server
 postgres   a PostgreSQL server for the test file
@@ -19,6 +20,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from support.agent import Connect, Proxy  # noqa: E402
+from support.agent_kinds import KINDS, chosen_kinds  # noqa: E402
 from support.workspace import Workspace  # noqa: E402
 from support.mcp import Mcp  # noqa: E402
 from support.postgres import Postgres  # noqa: E402
@@ -129,6 +131,14 @@ def make_agents(kind):
 def connect():
     """connect(url, token=…) starts a `restante connect`; all end with the test."""
     yield from make_agents(Connect)
+
+
+@pytest.fixture(params=chosen_kinds())
+def any_agent(request, connect):
+    """any_agent(url, token=…) starts an agent of the kind under test; the options are those of support.agent.Connect, and `around`: words
+    of a command that starts it."""
+    program = KINDS[request.param]()
+    return lambda url, around=(), **options: connect(url, program=[*around, *program], **options)
 
 
 @pytest.fixture

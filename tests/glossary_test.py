@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(os.environ.get("RESTANTE_SOURCE") or Path(__file__).resolve().parents[1])
-FOLDERS = ("src", "tests", "docs", "web", "tools", "bench", "fuzz", "examples", "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")
+FOLDERS = ("src", "tests", "docs", "web", "clients", "tools", "bench", "fuzz", "examples", "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")
 TEXT = {".h", ".cpp", ".c", ".py", ".md", ".ts", ".svelte", ".mjs", ".html", ".css", ".yaml", ".json", ".sh", ".txt", ".cmake", ".sql", ""}
 # The two documents that list the old names, this test, and the comments of tables, which migrations have stored in databases.
 EXCEPT = {"docs/glossary.md", "docs/adr/0012-plain-words.md", "tests/glossary_test.py", "tests/golden/schema/postgres.txt",

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Writes the C++ file that puts the agent's executable into the server: one .incbin, its name and its sha256.
+"""Writes the C++ file that puts a program for download into the server: one .incbin, its name and its sha256.
 
-Usage: tools/embed_program.py OUT.cpp PROGRAM NAME
-The assembler reads the executable itself, so the generated file stays small.
+Usage: tools/embed_program.py OUT.cpp PROGRAM NAME [FUNCTION]
+FUNCTION returns it; default: embedded_program, for the agent's executable. The assembler reads the program itself, so the generated file
+stays small.
 """
 import hashlib
 import pathlib
@@ -11,22 +12,23 @@ import sys
 
 def main():
     out, program, name = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve(), sys.argv[3]
+    function = sys.argv[4] if len(sys.argv) > 4 else "embedded_program"
     digest = hashlib.sha256(program.read_bytes()).hexdigest()
     out.write_text(f"""#include "server/platform/embedded.h"
 
-// Generated from the agent's executable; see tools/embed_program.py.
+// Generated from {name}; see tools/embed_program.py.
 
-asm(".section .rodata\\n.balign 16\\nrestante_program_begin:\\n.incbin \\"{program}\\"\\nrestante_program_end:\\n.byte 0\\n"
+asm(".section .rodata\\n.balign 16\\nrestante_{function}_begin:\\n.incbin \\"{program}\\"\\nrestante_{function}_end:\\n.byte 0\\n"
     ".previous\\n");
-extern const char restante_program_begin[] asm("restante_program_begin");
-extern const char restante_program_end[] asm("restante_program_end");
+extern const char restante_{function}_begin[] asm("restante_{function}_begin");
+extern const char restante_{function}_end[] asm("restante_{function}_end");
 
 namespace restante {{
 
-EmbeddedProgram embedded_program() {{
+EmbeddedProgram {function}() {{
   return {{"{name}",
           "{digest}",
-          {{restante_program_begin, static_cast<std::size_t>(restante_program_end - restante_program_begin)}}}};
+          {{restante_{function}_begin, static_cast<std::size_t>(restante_{function}_end - restante_{function}_begin)}}}};
 }}
 
 }}  // namespace restante

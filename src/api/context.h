@@ -118,8 +118,9 @@ struct Context {
   std::function<Result<std::string>()> rotate_admin_token{};
   // The state of the background loops.
   std::function<std::vector<LoopTick>()> loops{};
-  // The agent's executable, for download.
+  // The agent's executable and the agent in Python, for download.
   Program program{};
+  Program python_client{};
   // Asks the stores for their state: may take as long as they do.
   std::function<ServerFacts()> facts{};
   const desk::Series* series = nullptr;

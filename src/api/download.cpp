@@ -10,8 +10,9 @@
 namespace restante::api {
 
 http::Response download(const Context& context, http::Request& request) {
-  const Program& program = context.program;
   const std::string_view file = request.param("file");
+  const bool is_python = file.starts_with("restante.py");
+  const Program& program = is_python ? context.python_client : context.program;
   const bool is_program = file == program.name;
   if (program.name.empty() || (!is_program && file != program.name + ".sha256")) {
     return answer(errors::no_such_download);
@@ -27,7 +28,7 @@ http::Response download(const Context& context, http::Request& request) {
   if (choice.answer == http::FileAnswer::not_modified) {
     response.status = 304;
   } else if (is_program) {
-    response.content_type = "application/octet-stream";
+    response.content_type = program.media_type;
     auto slice = std::make_shared<http::FileSlice>();
     slice->owner = program.owner;
     slice->fd = program.fd;

@@ -1,4 +1,4 @@
-// The agent's executable that this server offers for download, and the lines that people paste to connect an agent.
+// The programs that this server offers for download, and the lines that people paste to connect an agent.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -17,6 +17,7 @@ struct Program {
   std::uint64_t size = 0;
   std::shared_ptr<const void> owner;  // keeps `fd` open
   int fd = -1;
+  std::string media_type = "application/octet-stream";
 };
 
 // public_url, or the address that the client used: on a new machine the line to paste works without changes.

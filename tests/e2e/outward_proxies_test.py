@@ -7,12 +7,19 @@ import subprocess
 import pytest
 
 from support.agent import pending, send, url_of
+from support.agent_kinds import KINDS
 from support.workspace import Workspace
 from support.forward_proxy import ForwardProxy
 from support.server import binary
 from support.waiting import wait_until
 
 HOST = "post.example.invalid"  # no name service knows it: a request that reaches the server went through the proxy
+
+
+@pytest.fixture(params=["cpp", "python"])
+def connect(request, connect):
+    """The agents that know proxies."""
+    return lambda url, **options: connect(url, program=KINDS[request.param](), **options)
 
 
 @pytest.fixture

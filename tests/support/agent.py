@@ -1,4 +1,4 @@
-"""Connect: a real `restante connect` for one test. Proxy: a TCP proxy between it and the server that makes connections fail."""
+"""Connect: a real `restante connect`, or another kind of agent, for one test. Proxy: a TCP proxy between it and the server that makes connections fail."""
 import json
 import os
 import select
@@ -13,13 +13,15 @@ from support.server import SANITIZER_REPORTS, Lines, binary
 
 
 class Connect:
-    """A `restante connect` for one test. Its directories remain when it ends, so that it can be started again."""
+    """A `restante connect` for one test. Its directories remain when it ends, so that it can be started again. `program` is another
+    executable, or the first words of another agent's command line (agent_kinds.py)."""
 
     def __init__(self, url, *, token=None, reply="got it", keep=None, arguments=(), mode="exec", exec_command=None,
                  preexec=None, program=None, environment=None):
         self.root = keep.root if keep else Path(tempfile.mkdtemp(prefix="restante-connect-")).resolve()
         self.dir, self.state, self.log = self.root / "dir", self.root / "state", self.root / "deliveries"
-        command = [program or binary(), "connect", "--dir", str(self.dir), "--state", str(self.state)]
+        words = program if isinstance(program, list) else [program or binary()]
+        command = [*words, "connect", "--dir", str(self.dir), "--state", str(self.state)]
         if url:
             command += ["--url", url]
         if token:
@@ -75,10 +77,12 @@ class Connect:
 
 class Proxy:
     """Passes TCP between the agent and the server. `gate(bytes)` gets what the agent sends and may hold it back; `tap(bytes)` gets what
-    the server answers. If tap returns fewer bytes, the proxy cuts the connection after them."""
+    the server answers. If tap returns fewer bytes, the proxy cuts the connection after them. `rewrite(bytes)` returns what the agent gets
+    instead of an answer, of the same length."""
 
-    def __init__(self, port, gate=None, tap=None):
+    def __init__(self, port, gate=None, tap=None, rewrite=None):
         self.target, self.gate, self.tap = port, gate or (lambda data: True), tap or (lambda data: len(data))
+        self.rewrite = rewrite or (lambda data: data)
         self.open, self.frozen, self.lock = set(), set(), threading.Lock()
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.url = "http://127.0.0.1:%d" % self.listener.getsockname()[1]
@@ -132,7 +136,7 @@ class Proxy:
                                 server.sendall(data)
                         else:
                             allowed = self.tap(data)
-                            client.sendall(data[:allowed])
+                            client.sendall(self.rewrite(data)[:allowed])
                             if allowed < len(data):
                                 return
                     except OSError:

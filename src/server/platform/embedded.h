@@ -1,6 +1,6 @@
-// What the build puts into this binary: its version, the built page, and the agent's executable for download. The page
-// and the executable are in files that tools/embed_page.py and tools/embed_program.py generate. The agent's own
-// executable has only the version. Pure, except open_agent_program().
+// What the build puts into this binary: its version, the built page, and for download the agent's executable and the
+// agent in Python. Page and programs are in files that tools/embed_page.py and tools/embed_program.py generate. The
+// agent's own executable has only the version. Pure, except open_agent_program() and open_python_client().
 #pragma once
 #include <string>
 #include <string_view>
@@ -26,9 +26,11 @@ struct EmbeddedProgram {
   std::string_view bytes;
 };
 EmbeddedProgram embedded_program();
+EmbeddedProgram embedded_python_client();  // restante.py
 
 // Opens it as a file without a name, so that it is sent without a copy in memory for every client. Throws
 // std::system_error.
 api::Program open_agent_program();
+api::Program open_python_client();
 
 }  // namespace restante

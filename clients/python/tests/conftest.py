@@ -1,0 +1,5 @@
+"""Unit tests of the package beside this folder."""
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
