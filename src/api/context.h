@@ -118,9 +118,8 @@ struct Context {
   std::function<Result<std::string>()> rotate_admin_token{};
   // The state of the background loops.
   std::function<std::vector<LoopTick>()> loops{};
-  // The agent's executable and the agent in Python, for download.
-  Program program{};
-  Program python_client{};
+  // For download: the agent's executables, the agent in Python, and the script that chooses one.
+  std::vector<Program> programs{};
   // Asks the stores for their state: may take as long as they do.
   std::function<ServerFacts()> facts{};
   const desk::Series* series = nullptr;

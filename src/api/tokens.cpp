@@ -89,7 +89,7 @@ http::Response create_invite(const Context& context, http::Request& request) {
     if (kind == TokenKind::sender) {
       out.member("link", fmt::format("{}/#token={}&workspace={}", url, issued->secret, workspace->text()));
     } else {
-      write_commands(out, context.program, url, issued->secret);
+      write_commands(out, context.programs, url, issued->secret);
     }
   });
 }

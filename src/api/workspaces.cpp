@@ -65,7 +65,7 @@ enum class Secret { shown_now, shown_before };
 
 // The line to paste; a repeated request only gets the information that it was given out, never the line.
 std::string created_body(const Workspace& workspace, const desk::Enrolment& enrolment, const std::string& url,
-                         const Program& program, Secret secret) {
+                         const std::vector<Program>& programs, Secret secret) {
   return json_object([&](JsonWriter& out) {
     write_members(out, workspace, {});
     out.object("connection", [&] {
@@ -73,7 +73,7 @@ std::string created_body(const Workspace& workspace, const desk::Enrolment& enro
       out.member("platform_url", url);
       if (secret == Secret::shown_now) {
         out.member("enrolment_token", enrolment.token);
-        write_commands(out, program, url, enrolment.token);
+        write_commands(out, programs, url, enrolment.token);
       } else {
         out.member("auth_token_shown", true);
       }
@@ -129,9 +129,9 @@ http::Response create_workspace(const Context& context, http::Request& request) 
   if (!wanted) return answer(wanted.error());
   if (const auto fine = check_callback(context, wanted->delivery_mode, wanted->url); !fine) return answer(fine.error());
   const desk::Enrolment enrolment = context.workspaces.enrol(*wanted);
-  const auto shown = [enrolment, url = platform_url(context, request), &program = context.program](Secret secret) {
-    return [enrolment, url, &program, secret](const Workspace& workspace) {
-      return http::json(201, created_body(workspace, enrolment, url, program, secret));
+  const auto shown = [enrolment, url = platform_url(context, request), &programs = context.programs](Secret secret) {
+    return [enrolment, url, &programs, secret](const Workspace& workspace) {
+      return http::json(201, created_body(workspace, enrolment, url, programs, secret));
     };
   };
   return idempotent.perform<Workspace>(

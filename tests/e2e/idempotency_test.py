@@ -55,8 +55,8 @@ def test_every_route_that_creates_something_answers_a_repeated_request_as_before
     assert again.status == 201 and again.json()["id"] == made.json()["id"], again
     shown = made.json()["connection"]
     token = shown.pop("enrolment_token")
-    shown.pop("connect_command")
-    shown.pop("install_command")
+    for line in ("connect_command", "install_command", "python_command", "powershell_command"):
+        assert token in shown.pop(line)
     assert again.json()["connection"] == {**shown, "auth_token_shown": True}
     assert token.encode() not in again.raw
     names = [each["name"] for each in server.get("/workspaces", token=server.admin_token).json()]

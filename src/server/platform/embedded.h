@@ -1,6 +1,6 @@
-// What the build puts into this binary: its version, the built page, and for download the agent's executable and the
-// agent in Python. Page and programs are in files that tools/embed_page.py and tools/embed_program.py generate. The
-// agent's own executable has only the version. Pure, except open_agent_program() and open_python_client().
+// What the build puts into this binary: its version, the built page, and the programs for download. Page and programs
+// are in files that tools/embed_page.py and tools/embed_programs.py generate. The agent's own executable has only the
+// version. Pure, except open_programs().
 #pragma once
 #include <string>
 #include <string_view>
@@ -21,16 +21,14 @@ std::string version_line();  // "restante 0.1.0 (commit, compiler)"
 std::vector<api::PageFile> page_files();
 
 struct EmbeddedProgram {
-  std::string name;  // restante-linux-x86_64
+  std::string name;  // restante-linux-x86_64, restante.py, install.sh
   std::string sha256;
   std::string_view bytes;
 };
-EmbeddedProgram embedded_program();
-EmbeddedProgram embedded_python_client();  // restante.py
+std::vector<EmbeddedProgram> embedded_programs();
 
-// Opens it as a file without a name, so that it is sent without a copy in memory for every client. Throws
+// Opens each as a file without a name, so that it is sent without a copy in memory for every client. Throws
 // std::system_error.
-api::Program open_agent_program();
-api::Program open_python_client();
+std::vector<api::Program> open_programs();
 
 }  // namespace restante

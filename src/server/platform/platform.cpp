@@ -171,8 +171,7 @@ class Platform::Parts {
       return loops(files, tasks);
     };
     push.call = [this](http::Forward order) { edge.call(std::move(order)); };
-    context.program = open_agent_program();
-    context.python_client = open_python_client();
+    context.programs = open_programs();
     context.series = &series;
     context.room = &room;
     context.blob_check = &blob_check;

@@ -38,7 +38,7 @@ function paste(line) {
 }
 
 async function lineOf(dialog) {
-  if (await dialog.getByRole('radiogroup').count()) await dialog.getByLabel('restante is installed there').check();
+  await dialog.getByRole('tab', { name: 'Installed' }).click();
   return dialog.getByRole('group', { name: 'Line to paste' }).innerText();
 }
 
@@ -173,12 +173,17 @@ export default {
     await page.keyboard.press('Enter');
     await dialog.getByText('Waiting for Newcomer to connect…').waitFor();
     await picture(page, 'new-agent');
-    const fresh = await dialog.getByRole('group', { name: 'Line to paste' }).innerText();
-    if (await dialog.getByRole('radiogroup').count()) {
-      assert.match(fresh, /^curl -fsSL \S+\/download\/\S+ -o restante && chmod \+x restante && \.\/restante connect /);
-      await dialog.getByText('glibc 2.35 or newer').waitFor();
-    }
-    await dialog.getByText("--exec 'COMMAND'").waitFor();
+    const lineIn = async (tab) => {
+      await dialog.getByRole('tab', { name: tab }).click();
+      return dialog.getByRole('tabpanel', { name: tab }).getByRole('group', { name: 'Line to paste' }).innerText();
+    };
+    assert.match(await lineIn('Linux, macOS'), /^curl -fsSL \S+\/download\/install\.sh -o restante-install\.sh && echo '[0-9a-f]{64}  .* && sh restante-install\.sh --url /);
+    await dialog.getByText('Add --exec').waitFor();
+    assert.match(await lineIn('Windows'), /^Invoke-WebRequest .*\/download\/restante\.py .*-ne '[0-9a-f]{64}'/);
+    assert.match(await lineIn('Python'), /\/download\/restante\.py -o restante\.py && echo '[0-9a-f]{64}  restante\.py' .* -c -$/);
+    await picture(page, 'new-agent-python');
+    await page.keyboard.press('ArrowRight');
+    await dialog.getByRole('tabpanel', { name: 'TypeScript' }).getByText('npm install').waitFor();
     const end = paste(await lineOf(dialog));
     try {
       await dialog.getByText('Newcomer has connected.').waitFor();

@@ -33,6 +33,8 @@ export interface Connection {
   expires_at: string;
   connect_command?: string;
   install_command?: string;
+  python_command?: string;
+  powershell_command?: string;
 }
 
 export interface CreatedWorkspace extends Workspace {
@@ -46,6 +48,8 @@ export interface Invite {
   link?: string;
   connect_command?: string;
   install_command?: string;
+  python_command?: string;
+  powershell_command?: string;
 }
 
 export interface TokenRow {
