@@ -23,6 +23,7 @@ import tempfile
 from pathlib import Path
 
 from support.server import binary
+from support.typescript_agent import typescript
 
 SOURCE = Path(os.environ.get("RESTANTE_SOURCE") or Path(__file__).resolve().parents[2])
 
@@ -43,7 +44,7 @@ def python():
     return [sys.executable, str(joined_python_client())]
 
 
-KINDS = {"cpp": cpp, "python": python}
+KINDS = {"cpp": cpp, "python": python, "typescript": typescript}
 
 
 def chosen_kinds():
