@@ -140,7 +140,7 @@ export interface HealthReport {
 }
 
 export interface Readiness {
-  checks: Record<string, 'ok' | 'failed' | 'doubted'>;
+  checks: Record<string, 'ok' | 'failed' | 'doubted' | 'none'>;
 }
 export const readReadiness = () => call<Readiness>('/ready');
 
