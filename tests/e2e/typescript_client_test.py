@@ -5,12 +5,14 @@ import os
 import re
 import shutil
 import signal
+import ssl
 import stat
 import subprocess
 
 import pytest
 
 from support.agent import pending, send, url_of
+from support.forward_proxy import ForwardProxy
 from support.server import Lines
 from support.typescript_agent import CLIENT
 from support.waiting import wait_until
@@ -265,3 +267,57 @@ def test_the_program_in_the_documents_runs_as_it_is_printed(server, tmp_path, pa
     finally:
         running.kill()
         running.wait(60)
+
+
+PROGRAM_FILE = str(CLIENT / "bin" / "restante-agent.mjs")
+
+
+def test_https_goes_through_a_tunnel_of_the_proxy_and_only_a_known_authority_is_trusted(start, connect, tmp_path):
+    host = "post.example.invalid"  # no name service knows it: a request that reaches the server went through the proxy
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=post",
+                    "-addext", f"subjectAltName=DNS:{host},IP:127.0.0.1", "-keyout", tmp_path / "key.pem", "-out", tmp_path / "cert.pem"],
+                   check=True, capture_output=True)
+    tls = ssl.create_default_context(cadata=(tmp_path / "cert.pem").read_text())
+    server = start({"tls.certificate": tmp_path / "cert.pem", "tls.key": tmp_path / "key.pem"}, tls=tls)
+    workspace, proxy = Workspace(server), ForwardProxy(server.port, password="me:secret")
+    through = {"https_proxy": f"http://me:secret@{proxy.address}"}
+    doubtful = connect(f"https://{host}", token=workspace.token, program=PROGRAM_FILE, environment=through)
+    doubtful.wait_printed("no secure connection")
+    agent = connect(f"https://{host}", token=workspace.token, program=PROGRAM_FILE, environment={**through, "SSL_CERT_FILE": str(tmp_path / "cert.pem")})
+    workspace.upload(("a.bin", os.urandom(200_000)))
+    wait_until(lambda: workspace.messages() == ["got it"], "the answer")
+    assert set(proxy.asked) == {("CONNECT", f"{host}:443")}
+    assert (agent.stop(), doubtful.stop()) == (0, 0)
+    proxy.close()
+
+
+def test_a_command_that_is_not_there_is_refused_at_the_start_and_one_that_is_lost_later_loses_no_message(workspace, connect, tmp_path):
+    url = url_of(workspace.server)
+    typo = connect(url, token=workspace.token, program=PROGRAM_FILE, exec_command="anwser.sh --fast")
+    assert typo.wait_exit() == 64
+    assert b"the command anwser.sh cannot be found" in typo.stderr()[-1]
+    script = tmp_path / "answer.sh"
+    script.write_text("#!/bin/sh\necho here I am\n")
+    script.chmod(0o700)
+    agent = connect(url, token=workspace.token, program=PROGRAM_FILE, exec_command=str(script), arguments=["--attempts", "1"])
+    agent.wait_printed("connected to")
+    script.rename(tmp_path / "away")
+    send(workspace, "where are you?")
+    agent.wait_printed("the command cannot be run: it ended with exit code 127; deliveries wait")
+    (tmp_path / "away").rename(script)
+    wait_until(lambda: workspace.messages() == ["here I am"], "the answer, after all")
+    assert agent.stop() == 0
+
+
+def test_a_command_that_fails_or_takes_too_long_is_reported_with_its_last_errors(workspace, connect):
+    command = "if grep -q long; then echo thinking >&2; exec sleep 600; else echo 'no such word' >&2; exit 3; fi"
+    agent = connect(url_of(workspace.server), token=workspace.token, program=PROGRAM_FILE, exec_command=command,
+                    arguments=["--attempts", "1", "--exec-timeout", "1"])
+    send(workspace, "short")
+    wait_until(lambda: len(workspace.messages()) == 1, "the first failure")
+    send(workspace, "long")
+    wait_until(lambda: len(workspace.messages()) == 2, "the second failure")
+    first, second = workspace.messages()
+    assert first == "The agent could not handle this: the command ended with exit code 3. The last lines of its errors:\nno such word"
+    assert second.startswith("The agent could not handle this: the command took longer than 1 s and was ended. The last lines of its errors:\nthinking")
+    assert agent.stop() == 0

@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import * as http from "node:http";
 import * as https from "node:https";
 import { Failure, sentenceOf } from "./failure.js";
-import { type Environment, proxyAuthorization, proxyFor, TunnelAgent } from "./proxy.js";
+import { type Environment, proxyAuthorization, proxyFor, refusalOf, TunnelAgent } from "./proxy.js";
 
 export interface Response {
   status: number;
@@ -182,6 +182,10 @@ export class HttpClient {
       else sent.end(request.body);
       const answer = await answered;
       idle.refresh();
+      if (this.#proxy && answer.statusCode === 407) {
+        answer.destroy();
+        throw refusalOf(this.#proxy, 407);
+      }
       return await this.#read(request, answer, idle);
     } catch (error) {
       if (error instanceof SinkError) throw error.reason;

@@ -1,5 +1,6 @@
-// Proxies from the environment, as curl reads them: https_proxy, http_proxy (lower case only), all_proxy and no_proxy. A
-// password is part of the address. Loopback addresses never use a proxy.
+// Proxies from the environment: https_proxy, http_proxy, all_proxy and no_proxy, the lower-case name before the upper-case
+// one. A password is part of the address. Loopback addresses never use a proxy. HTTP_PROXY in capitals is ignored under
+// CGI, where a client could set it.
 import * as http from "node:http";
 import * as https from "node:https";
 import * as net from "node:net";
@@ -25,7 +26,8 @@ function isExcepted(host: string, list: string): boolean {
 export function proxyFor(server: URL, environment: Environment): URL | undefined {
   const host = server.hostname.toLowerCase();
   if (isLoopback(host) || isExcepted(host, environment["no_proxy"] ?? environment["NO_PROXY"] ?? "")) return undefined;
-  const own = server.protocol === "https:" ? [environment["https_proxy"], environment["HTTPS_PROXY"]] : [environment["http_proxy"]];
+  const plain = [environment["http_proxy"], environment["REQUEST_METHOD"] ? undefined : environment["HTTP_PROXY"]];
+  const own = server.protocol === "https:" ? [environment["https_proxy"], environment["HTTPS_PROXY"]] : plain;
   const address = [...own, environment["all_proxy"], environment["ALL_PROXY"]].find((value) => value);
   if (!address) return undefined;
   try {
@@ -41,6 +43,14 @@ export function proxyAuthorization(proxy: URL): Record<string, string> {
   if (!proxy.username) return {};
   const pair = `${decodeURIComponent(proxy.username)}:${decodeURIComponent(proxy.password)}`;
   return { "Proxy-Authorization": "Basic " + Buffer.from(pair).toString("base64") };
+}
+
+/** Why a proxy does not pass a request on. */
+export function refusalOf(proxy: URL, status: number): Failure {
+  if (status !== 407) return new Failure("unreachable", `the proxy ${proxy.host} refuses the connection (${status})`);
+  const what = proxy.username ? "does not take this user name and password" : "wants a user name and a password";
+  const how = `they are given in its address, as http://name:password@${proxy.host}`;
+  return new Failure("unreachable", `the proxy http://${proxy.host} ${what}; ${how}`);
 }
 
 type Created = (error: Error | null, socket?: Duplex) => void;
@@ -70,7 +80,7 @@ export class TunnelAgent extends https.Agent {
     asked.once("connect", (answer, socket) => {
       if (answer.statusCode !== 200) {
         socket.destroy();
-        created(new Failure("unreachable", `the proxy ${this.#proxy.host} refuses the connection (${answer.statusCode})`));
+        created(refusalOf(this.#proxy, answer.statusCode ?? 0));
         return;
       }
       const name = options.servername ?? (net.isIP(options.host) ? "" : options.host);
