@@ -8,9 +8,11 @@
 
 #include <fmt/format.h>
 
+#include "agent/result_files.h"
 #include "agent/self_test_steps.h"
 #include "base/crypto.h"
 #include "base/text.h"
+#include "base/uuid.h"
 #include "model/upload_names.h"
 
 namespace restante::agent {
@@ -282,6 +284,28 @@ void Agent::poll_now() {
     poll_now_ = true;
   }
   progressed_.notify_all();
+}
+
+std::string Agent::answer(const AnswerLine& line) {
+  // The program may answer before the end of its hand-over is recorded.
+  while (!line.reply_to.empty() && ledger_.has_begun(line.reply_to)) {
+    if (stop_.wait_for(std::chrono::milliseconds(10))) return "the agent stops";
+  }
+  Reply reply;
+  reply.key = "answer-" + fresh_key();
+  reply.text = line.text;
+  reply.failed = line.failed;
+  if (!line.files.empty()) {
+    reply.files = settings_.answers + "/" + reply.key;
+    for (const auto& why : collect_files(line.files, reply.files)) {
+      reply.text += (reply.text.empty() ? "" : "\n") + ("[not attached: " + why + "]");
+      print_line_("not attached: " + why);
+    }
+  }
+  auto trouble = ledger_.answer(line.reply_to, reply);
+  if (!trouble.empty() && !reply.files.empty()) discard_folder(reply.files);
+  reports_.wake();
+  return trouble;
 }
 
 void Agent::set_trouble(std::string trouble) {

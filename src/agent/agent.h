@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 
+#include "agent/answer_lines.h"
 #include "agent/api_client.h"
 #include "agent/background_reports.h"
 #include "agent/backoff.h"
@@ -30,6 +31,7 @@ struct Settings {
   std::string workspace;
   std::string name;  // for a workspace that enrolling creates; empty: the host's name
   std::string dir;
+  std::string answers{};  // folder for the files of answers that wait to be sent; only for answer()
   client::HttpOptions http;
   std::chrono::seconds poll_wait{25};
   std::chrono::milliseconds busy_poll_interval{5'000};  // how often to poll while deliveries wait
@@ -79,6 +81,9 @@ class Agent {
   DeliveryLoop& results() { return delivery_loop_; }
   // Polls soon, even while many deliveries wait.
   void poll_now();
+  // Queues an answer that the agent's own program gave later than its hand-over, see answer_lines.h. Empty, or why it
+  // cannot be sent.
+  std::string answer(const AnswerLine& line);
 
  private:
   // Each returns an End when there is nothing more to do.

@@ -205,7 +205,7 @@ client::Outcome<void> BackgroundReports::send(const Reply& given) {
   if (files.has_error()) return files.error();
   switch (reply.to) {
     case Reply::To::person:
-      return api_->notify(reply.text.empty() ? "Here you are." : reply.text, *files, reply.key);
+      return api_->notify(reply.text.empty() ? "Here you are." : reply.text, *files, reply.key, reply.row);
     case Reply::To::agent:
       return api_->message(reply.target, reply.text, reply.hops, reply.key, *files);
     case Reply::To::delegation:

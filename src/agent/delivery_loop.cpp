@@ -45,6 +45,18 @@ Delivery as_ended(Delivery delivery, const ApiClient::TaskView& task) {
   return delivery;
 }
 
+std::optional<Origin> origin_of(const Delivery& delivery) {
+  if (!delivery.source_id) return {};
+  const auto task = delivery.type == "message" ? delivery.delegation_id : std::string();
+  return Origin{delivery.id, delivery.created_at, *delivery.source_id, task, delivery.hops};
+}
+
+// The inbox row that an answer answers. The report that a file did not arrive has an id of its own.
+std::string row_of(const Delivery& delivery) {
+  const auto row = InboxRowId::parse(delivery.id);
+  return row ? row->text() : std::string();
+}
+
 change::DeliveryEnd end_of(const Delivery& delivery) {
   change::DeliveryEnd end;
   end.id = delivery.id;
@@ -207,7 +219,9 @@ Delivery DeliveryLoop::begin_result(const ReceivedRow& row) {
 }
 
 void DeliveryLoop::end_result(const Delivery& delivery) {
-  ledger_.end_delivery(end_of(delivery));
+  auto end = end_of(delivery);
+  end.origin = origin_of(delivery);
+  ledger_.end_delivery(end);
   drop(delivery.id);
   progress_();
 }
@@ -306,6 +320,7 @@ DeliveryLoop::HandedOver DeliveryLoop::hand_over(Delivery delivery, ApiClient::T
   delivery.again = ledger_.begin(delivery.id) == Ledger::Begun::again;
   auto end = end_of(delivery);
   const auto finish = [&] {
+    end.origin = origin_of(delivery);
     ledger_.end_delivery(end);
     handover_.ended(delivery);
     return HandedOver::handed;
@@ -378,6 +393,7 @@ std::optional<Reply> DeliveryLoop::reply_to(const Delivery& delivery, std::strin
   Reply reply;
   reply.key = "reply-" + delivery.id;
   reply.text = std::move(text);
+  reply.row = row_of(delivery);
   if (!delivery.delegation_id.empty() && delivery.type == "message") {
     reply.to = Reply::To::delegation;
     reply.target = delivery.delegation_id;
@@ -403,6 +419,7 @@ std::optional<Reply> DeliveryLoop::failure_reply_for(const Delivery& delivery, c
   Reply reply;
   reply.key = "failed-" + delivery.id;
   reply.text = "The agent could not handle this: " + trouble + ".";
+  reply.row = row_of(delivery);
   if (!delivery.delegation_id.empty() && delivery.type == "message") {
     reply.to = Reply::To::delegation;
     reply.target = delivery.delegation_id;

@@ -231,6 +231,46 @@ def test_json_lines_go_to_stdout_and_nothing_else_does(workspace, connect):
     assert workspace.messages() == []
 
 
+def test_a_json_agent_answers_by_lines_on_stdin_whenever_it_is_ready(server, workspace, connect, tmp_path):
+    agent = connect(url_of(server), token=workspace.token, mode="json", stdin=True)
+    for text in ("first", "second"):
+        send(workspace, text)
+    first, second = (json.loads(agent.stdout.wait(lambda line: text in line, text.decode())) for text in (b"first", b"second"))
+    (tmp_path / "chart.txt").write_text("a chart")
+    agent.type({"reply_to": second["id"], "text": "to the second", "files": [str(tmp_path / "chart.txt"), str(tmp_path / "none.txt")]})
+    wait_until(lambda: len(workspace.messages()) == 1, "the answer")
+    agent.type({"reply_to": first["id"], "text": "to the first"})
+    agent.type({"text": "by the way"})
+    agent.type({"reply_to": "nobody", "text": "x"})
+    agent.type({"replyto": first["id"], "text": "x"})
+    agent.wait_printed("no delivery with the id nobody")
+    agent.wait_printed('no member "replyto"')
+    wait_until(lambda: len(workspace.messages()) == 3, "the answers")
+    rows = [row["response_body"] for row in workspace.activity() if row["method"] == "notify"]
+    assert [row.get("reply_to") for row in rows] == [second["id"], first["id"], None]
+    assert rows[0]["result"].startswith("to the second\n[not attached: none.txt: ") and rows[0]["parts"][0]["file"]["name"] == "chart.txt"
+    assert agent.stop() == 0
+    assert list((agent.state / "answers").iterdir()) == [], "the copies are deleted once they are sent"
+
+
+def test_an_answer_line_survives_a_kill_and_ends_the_task_it_answers(server, workspace, connect, proxy):
+    planner = Workspace(server, "planner of tasks")
+    line = proxy(server.port)
+    agent = connect(line.url, token=workspace.token, mode="json", stdin=True)
+    agent.wait_printed("connected to")
+    given = server.request("POST", planner.path("delegate"), token=planner.token, json_body={"target_id": workspace.id, "task": "count", "delegation_id": "t1"})
+    assert given.status in (200, 201, 202), given
+    delivery = json.loads(agent.stdout.wait(lambda line: b'"delegation_id":"t1"' in line, "the task"))
+    line.gate = lambda data: False  # nothing gets out any more
+    agent.type({"reply_to": delivery["id"], "text": "two"})
+    wait_until(lambda: b'"replied"' in (agent.state / "journal").read_bytes(), "the answer is recorded")
+    agent.kill()
+    connect(url_of(server), token=workspace.token, keep=agent, mode="json")
+    state = lambda: server.get(planner.path("delegations/t1"), token=planner.token).json()
+    wait_until(lambda: state()["status"] == "completed", "the task has its result")
+    assert state()["result"] == "two"
+
+
 def test_a_line_for_a_person_names_the_file_its_size_and_its_path(workspace, connect):
     agent = connect(url_of(workspace.server), token=workspace.token, mode="lines")
     workspace.upload(("a.txt", b"12345"))

@@ -16,7 +16,7 @@ class Connect:
     """A `restante connect` for one test. Its directories remain when it ends, so that it can be started again."""
 
     def __init__(self, url, *, token=None, reply="got it", keep=None, arguments=(), mode="exec", exec_command=None,
-                 preexec=None, program=None, environment=None):
+                 preexec=None, program=None, environment=None, stdin=False):
         self.root = keep.root if keep else Path(tempfile.mkdtemp(prefix="restante-connect-")).resolve()
         self.dir, self.state, self.log = self.root / "dir", self.root / "state", self.root / "deliveries"
         command = [program or binary(), "connect", "--dir", str(self.dir), "--state", str(self.state)]
@@ -32,9 +32,14 @@ class Connect:
             command += ["--json"]
         env = {key: value for key, value in os.environ.items() if not key.startswith("RESTANTE_") and "proxy" not in key.lower()}
         env.update(environment or {})
-        self.process = subprocess.Popen([*command, *arguments], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, preexec_fn=preexec, restore_signals=preexec is None)
+        self.process = subprocess.Popen([*command, *arguments], env=env, stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=preexec, restore_signals=preexec is None)
         self.stdout, self.stderr = Lines(self.process.stdout), Lines(self.process.stderr)
+
+    def type(self, answer):
+        """Writes a JSON line to its stdin."""
+        self.process.stdin.write(json.dumps(answer).encode() + b"\n")
+        self.process.stdin.flush()
 
     def wait_printed(self, text, start=0):
         return self.stderr.wait(lambda line: text.encode() in line, f"the agent prints {text!r}", start=start)
@@ -68,6 +73,8 @@ class Connect:
     def clean(self):
         if self.process.poll() is None:
             self.kill()
+        if self.process.stdin:
+            self.process.stdin.close()
         for lines, pipe in ((self.stdout, self.process.stdout), (self.stderr, self.process.stderr)):
             lines.join()
             pipe.close()

@@ -1,11 +1,27 @@
+#include <unistd.h>
+
 #include <filesystem>
+#include <thread>
 
 #include "agent/exec.h"
+#include "agent/result_files.h"
 #include "cli/agent/service.h"
 #include "cli/terminal/failed.h"
 #include "cli/terminal/terminal.h"
 
 namespace restante::cli {
+namespace {
+
+// Until stdin ends or the agent stops.
+void take_answers(agent::Agent& agent, const agent::Stop& stop) {
+  agent::read_lines(STDIN_FILENO, stop, [&](std::string_view line) {
+    const auto answer = agent::parse_answer_line(line);
+    const auto trouble = answer.has_error() ? answer.error().sentence : agent.answer(*answer);
+    if (!trouble.empty()) print_error("a line on stdin is not sent: " + trouble);
+  });
+}
+
+}  // namespace
 
 int connect(const ConnectOptions& options) {
   check_options(options.agent);
@@ -26,8 +42,15 @@ int connect(const ConnectOptions& options) {
   const auto handover = options.exec.empty() ? agent::hand_over_lines(1, options.json ? agent::LineFormat::json
                                                                                       : agent::LineFormat::readable)
                                              : agent::hand_over_to(options.exec, runs, stop);
+  settings.answers = std::filesystem::absolute(directory.path() + "/answers").string();
+  agent::forget_answers(settings.answers, unsent);
   agent::Agent agent(std::move(settings), std::move(directory), std::move(state), *handover, stop, print_error);
-  return exit_code(agent.run());
+  std::thread answers;
+  // Not from a terminal: a shell would stop an agent in the background that reads it.
+  if (options.json && ::isatty(STDIN_FILENO) != 1) answers = std::thread([&] { take_answers(agent, stop); });
+  const auto end = agent.run();
+  if (answers.joinable()) answers.join();
+  return exit_code(end);
 }
 
 }  // namespace restante::cli
