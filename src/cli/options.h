@@ -72,18 +72,31 @@ struct DoctorOptions {
 };
 Runs<DoctorOptions> doctor;
 
-// `restante send`: sends a message and files to an agent and, with --wait, waits until each file was acknowledged or is
-// known to have failed. Only an acknowledged file is called "delivered". Returns 0 only when everything is sent and,
-// with `wait`, every file was acknowledged.
+// `restante send`: sends a message and files to an agent. With --wait it waits until each file was acknowledged or is
+// known to have failed, and a message without files until the agent has taken it; only an acknowledged file is called
+// "delivered". With --reply it waits for the agent's answer and prints it. Returns 0 only when everything is sent and,
+// with `wait`, every file was acknowledged, with `save`, every file of the answer was saved.
 struct SendOptions {
   RemoteOptions remote;
   std::string to;  // id or name; empty: the one workspace the token may write to
   std::string text;
   std::vector<std::string> files;
   bool wait = false;
-  std::int64_t timeout = 0;  // of --wait, in seconds; 0: no limit
+  bool reply = false;
+  std::string save;          // --save: a folder for the files of the answer; empty: they stay on the server
+  std::int64_t timeout = 0;  // of --wait and --reply, in seconds; 0: no limit
 };
 Runs<SendOptions> send;
+
+// `restante chat`: a conversation with an agent at the terminal: what was written before, then lines from stdin as
+// messages and the agent's answers as they come. Ends with stdin or a signal.
+struct ChatOptions {
+  RemoteOptions remote;
+  std::string with;           // id or name; empty: the one workspace the token may write to
+  std::string save;           // --save: a folder for files that come; empty: they stay on the server
+  std::int64_t history = 20;  // how many messages to show first
+};
+Runs<ChatOptions> chat;
 
 // `restante workspace create|list|show|remove|set`: the workspaces of a running server.
 struct WorkspaceOptions {
@@ -142,6 +155,7 @@ struct DelegateOptions {
   std::string within;  // "30m", "6h", "3d"; empty: the server's default
   std::string id;      // chosen by the caller; empty: made by the server
   bool wait = false;
+  std::string save;          // --save: a folder for the files of the result; empty: they stay on the server
   std::int64_t timeout = 0;  // of --wait, in seconds; 0: no limit
 };
 Runs<DelegateOptions> delegate;
@@ -161,6 +175,7 @@ struct TaskOptions {
   RemoteOptions remote;
   std::string id;
   std::string workspace;  // of the caller; empty: that of the token; with the operator's token: any
+  std::string save;       // of show: a folder for the files of the result
   // For retry: sent instead of the task's own files.
   std::vector<std::string> files;
   bool no_files = false;

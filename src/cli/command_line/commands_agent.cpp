@@ -35,7 +35,8 @@ Commands agent_commands(CommandLine& to) {
        R"(Needs no open port: it asks the server and waits. Files land below --dir, are checked and acknowledged; messages are
 handed over, with file addresses rewritten to local paths: as lines to read, with --json as JSON lines, or to the command
 of --exec, which gets the JSON on its stdin; its exit code 0 means handled, its stdout is the answer, and the files it
-leaves in the folder $RESTANTE_RESULT_DIR are sent with it. The first time takes --url and --enrol, both shown with a new
+leaves in the folder $RESTANTE_RESULT_DIR are sent with it. With --json, lines {"reply_to":ID,"text":…,"files":[PATH,…]}
+on stdin are answers. The first time takes --url and --enrol, both shown with a new
 workspace; the token it gets is kept in the state directory, so that afterwards "restante connect" is enough.
 
 Examples:
@@ -120,10 +121,14 @@ Examples:
        R"(The server keeps both until the agent fetches them. Files are sent with a progress bar, and again from the start if the
 connection breaks, without being kept twice. With --wait you see each file being fetched and then acknowledged: only then
 it is called delivered, and only then the exit code is 0; a server that does not answer meanwhile is asked until it does.
+A message without files counts as delivered when the agent has taken it. With --reply the agent's answer is printed, and
+nothing else; --save takes the files that come with it.
 A person's token (restante invite --sender) needs no --to. With --json what was sent is printed also when the rest fails.
 
 Examples:
   restante send --to 'Research laptop' 'Please summarise these.' --file a.pdf --file b.png
+  restante send --to 'Research laptop' 'How many words has a.pdf?' --file a.pdf --reply
+  restante send --to 'Research laptop' 'Draw it as a chart.' --file a.csv --reply --save charts --timeout 600
   restante send --to 'Research laptop' --file build.log --wait --timeout 600
   restante send --to 'Research laptop' --file a.pdf --wait --json | jq -r '.files[] | .name + " " + .state'
 )",
@@ -132,9 +137,32 @@ Examples:
        {{"text", "TEXT", "The text. May be left out when there are files.", &to.send.text},
         {"--to", "ID", "The workspace: id or name. Not needed with a sender's token.", &to.send.to},
         {"--file", "FILE", "A file to send along. May be repeated.", &to.send.files},
-        {"--wait", "", "Wait until each file was fetched and acknowledged, or is known to have failed.", &to.send.wait},
-        {"--timeout", "SECONDS", "With --wait: give up after so many seconds (exit code 75).", &to.send.timeout,
-         Flag::positive}}}};
+        {"--wait", "",
+         "Wait until each file was fetched and acknowledged, or is known to have failed; without files, until the "
+         "agent "
+         "has taken the message.",
+         &to.send.wait},
+        {"--reply", "", "Wait for the agent's answer and print it.", &to.send.reply},
+        {"--save", "DIR", "With --reply: put the files of the answer there. No file is replaced.", &to.send.save},
+        {"--timeout", "SECONDS", "With --wait or --reply: give up after so many seconds (exit code 75).",
+         &to.send.timeout, Flag::positive}}},
+      {"chat",
+       "Talk with an agent at the terminal.",
+       R"(Shows the last messages, then every line you type is a message, and the agent's answers appear as they come, also those
+to other people. /file PATH sends a file, /save takes the files of an answer, /help lists the commands, Ctrl-D ends. With
+--save the files of every answer are taken at once. A person's token (restante invite --sender) needs no workspace.
+Without a terminal the lines of stdin are sent and the answers are printed until stdin ends; with --json every new row of
+the inbox is printed as one JSON object.
+
+Examples:
+  restante chat 'Research laptop'
+  restante chat 'Research laptop' --save from-laptop
+)",
+       &to.chat.remote,
+       [](const CommandLine& asked) { return chat(asked.chat); },
+       {{"workspace", "ID", "The agent's workspace: id or name. Not needed with a sender's token.", &to.chat.with},
+        {"--save", "DIR", "Put the files of the answers there. No file is replaced.", &to.chat.save},
+        {"--history", "COUNT", "How many messages to show first. Default: 20.", &to.chat.history, Flag::positive}}}};
 }
 
 CommandLine parse_agent_command_line(int argc, const char* const* argv) {

@@ -210,6 +210,15 @@ WorkspaceId Remote::find_workspace(const std::string& id_or_name) {
 
 std::string Remote::own_workspace() { return parse_answer(get("/session")).text("workspace_id"); }
 
+std::string Remote::role() { return parse_answer(get("/session")).text("role"); }
+
+client::Outcome<client::Response> Remote::download(const std::string& target, std::uint64_t offset,
+                                                   const client::HttpClient::Sink& sink) {
+  client::Request request = request_to("GET", target);
+  if (offset > 0) request.headers.push_back({"Range", fmt::format("bytes={}-", offset)});
+  return client::expect_success(http_.download(request, sink));
+}
+
 WorkspaceId Remote::find_workspace_or_own(const std::string& id_or_name, const std::string& question) {
   if (!id_or_name.empty()) return find_workspace(id_or_name);
   if (const auto own = WorkspaceId::parse(own_workspace())) return *own;

@@ -37,6 +37,14 @@ class Remote {
   WorkspaceId find_workspace_or_own(const std::string& id_or_name, const std::string& question);
   // The id of the token's workspace; empty for a token that has none, such as the operator's.
   std::string own_workspace();
+  // Whose token it is: admin, workspace or sender.
+  std::string role();
+
+  // The content from `offset` on, given to the sink piece by piece.
+  client::Outcome<client::Response> download(const std::string& target, std::uint64_t offset,
+                                             const client::HttpClient::Sink& sink);
+  // From any thread: ends the present request and every later one with an error.
+  void cancel() { http_.cancel(); }
 
  private:
   std::string send(const std::string& method, const std::string& target, std::string json);
