@@ -41,6 +41,11 @@ DiskResult<void> Ledger::keep_token(const std::string& token) {
   return directory_.keep_token(token);
 }
 
+DiskResult<void> Ledger::check_writable() const {
+  const MutexLock lock(mutex_);
+  return directory_.check_writable();
+}
+
 void Ledger::write_health(std::string_view json) {
   const MutexLock lock(mutex_);
   directory_.write_health(json);

@@ -24,6 +24,8 @@ class Ledger {
   DiskResult<std::string> token() const;
   // Durable.
   DiskResult<void> keep_token(const std::string& token);
+  // An error when keep_token() would fail now.
+  DiskResult<void> check_writable() const;
   void write_health(std::string_view json);
 
   State state() const;  // a copy

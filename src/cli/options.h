@@ -35,11 +35,14 @@ struct AgentOptions {
 // `restante connect`: the agent. Polls, downloads files, hands over, acknowledges.
 struct ConnectOptions {
   AgentOptions agent;
-  std::string exec;              // --exec: a shell command, run once per message
-  bool json = false;             // --json: one JSON object a line on stdout
-  bool reply_to_agents = false;  // --reply-to-agents: send the output of --exec to the agent whose message it answers
-  int file_wait = 20;            // --file-wait: how many seconds a message waits for its files
-  bool install_service = false;  // --install-service: as a systemd user unit, with the same flags
+  std::string exec;                // --exec: a shell command, run once per message
+  std::int64_t exec_timeout = 0;   // --exec-timeout: seconds after which it is ended; 0: no limit
+  int attempts = 5;                // --attempts: how often a command that fails is run for one message
+  bool json = false;               // --json: one JSON object a line on stdout
+  bool reply_to_agents = false;    // --reply-to-agents: send the output of --exec to the agent whose message it answers
+  int file_wait = 20;              // --file-wait: how many seconds a message waits for its files
+  bool install_service = false;    // --install-service: as a systemd user unit, with the same flags
+  bool uninstall_service = false;  // --uninstall-service: undoes it
 };
 Runs<ConnectOptions> connect;
 
@@ -54,9 +57,11 @@ Runs<McpOptions> mcp;
 
 // `restante status`: shows the state of the agent on this machine, from the health file in its state directory; asks no
 // server. Returns 0 when it runs and its last poll is recent; 69 when it runs but does not reach the server; 1 when it
-// does not run; 77 when it has no token yet.
+// does not run; 77 when it has no token yet or the server took it away. Of several agents all are shown, and the
+// largest code is returned.
 struct StatusOptions {
   std::string state;
+  std::string workspace;  // --workspace: only this agent
   bool json = false;
 };
 Runs<StatusOptions> status;

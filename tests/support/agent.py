@@ -16,10 +16,11 @@ class Connect:
     """A `restante connect` for one test. Its directories remain when it ends, so that it can be started again."""
 
     def __init__(self, url, *, token=None, reply="got it", keep=None, arguments=(), mode="exec", exec_command=None,
-                 preexec=None, program=None, environment=None, stdin=False):
+                 preexec=None, program=None, environment=None, stdin=False, home=None):
+        """home: a home directory in which it keeps its state by itself, instead of --state."""
         self.root = keep.root if keep else Path(tempfile.mkdtemp(prefix="restante-connect-")).resolve()
         self.dir, self.state, self.log = self.root / "dir", self.root / "state", self.root / "deliveries"
-        command = [program or binary(), "connect", "--dir", str(self.dir), "--state", str(self.state)]
+        command = [program or binary(), "connect", "--dir", str(self.dir), *([] if home else ["--state", str(self.state)])]
         if url:
             command += ["--url", url]
         if token:
@@ -31,7 +32,7 @@ class Connect:
         elif mode == "json":
             command += ["--json"]
         env = {key: value for key, value in os.environ.items() if not key.startswith("RESTANTE_") and "proxy" not in key.lower()}
-        env.update(environment or {})
+        env.update({**({"HOME": str(home)} if home else {}), **(environment or {})})
         self.process = subprocess.Popen([*command, *arguments], env=env, stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=preexec, restore_signals=preexec is None)
         self.stdout, self.stderr = Lines(self.process.stdout), Lines(self.process.stderr)

@@ -13,13 +13,15 @@ Flag file_wait_flag(int& to) {
 
 // The flags that connect, doctor and mcp share, before their own.
 Flags agent_flags(AgentOptions& to, const Flags& own) {
-  return join({{"--url", "URL", "The server. Remembered after the first time.", &to.url},
-               {"--token-file", "FILE", "File with the workspace's token.", &to.token_file},
-               {"--workspace", "ID", "Workspace id; default: the token's own.", &to.workspace},
-               {"--dir", "DIR",
-                "Where files land, in .molecule/chat-uploads; default: /workspace if writable, else here.", &to.dir},
-               state_flag(to.state)},
-              own);
+  return join(
+      {{"--url", "URL", "The server. Remembered after the first time.", &to.url},
+       {"--token-file", "FILE", "File with the workspace's token.", &to.token_file},
+       {"--workspace", "ID",
+        "Which agent of this machine: its workspace's id. Default: the token's own, or the only one.", &to.workspace},
+       {"--dir", "DIR", "Where files land, in .molecule/chat-uploads; default: /workspace if writable, else here.",
+        &to.dir},
+       state_flag(to.state)},
+      own);
 }
 
 Flags enrolling_flags(AgentOptions& to, const Flags& own) {
@@ -37,7 +39,8 @@ handed over, with file addresses rewritten to local paths: as lines to read, wit
 of --exec, which gets the JSON on its stdin; its exit code 0 means handled, its stdout is the answer, and the files it
 leaves in the folder $RESTANTE_RESULT_DIR are sent with it. With --json, lines {"reply_to":ID,"text":…,"files":[PATH,…]}
 on stdin are answers. The first time takes --url and --enrol, both shown with a new
-workspace; the token it gets is kept in the state directory, so that afterwards "restante connect" is enough.
+workspace; the token it gets is kept in a state directory for this workspace, so that afterwards "restante connect" is
+enough, or "restante connect --workspace ID" when several agents were connected on this machine.
 
 Examples:
   restante connect --url https://post.example.org --enrol TOKEN
@@ -53,13 +56,20 @@ Environment:
        enrolling_flags(
            to.connect.agent,
            {{"--exec", "COMMAND", "Shell command run once per message.", &to.connect.exec},
+            {"--exec-timeout", "SECONDS", "End a command that takes longer; it has failed then. Default: no limit.",
+             &to.connect.exec_timeout, Flag::positive},
+            {"--attempts", "COUNT",
+             "How often a command that fails is run for one message; then its sender is notified. Default: 5.",
+             &to.connect.attempts, Flag::positive},
             {"--json", "", "One JSON object a line on stdout for everything that arrives.", &to.connect.json},
             {"--reply-to-agents", "",
              "Send the output of --exec for other agents' messages back to them; at most 8 times in a row.",
              &to.connect.reply_to_agents},
             file_wait_flag(to.connect.file_wait),
             {"--install-service", "", "Write, enable and start a systemd user unit with these flags, and exit.",
-             &to.connect.install_service}})},
+             &to.connect.install_service},
+            {"--uninstall-service", "", "Undo --install-service: stop, disable and delete the unit, and exit.",
+             &to.connect.uninstall_service}})},
       {"mcp", "Give an AI model its inbox: an MCP server on stdin and stdout.",
        R"(A "restante connect" for clients of the Model Context Protocol, such as Claude Code or Cursor, which start it
 themselves. The model gets tools to wait for messages, look into the inbox, answer the person with files, and give tasks
@@ -90,7 +100,8 @@ Environment:
       {"status",
        "Show how the agent on this machine is doing.",
        R"(Reads what the agent wrote to its state directory and asks no server. Exit code 0 means that it runs and its last poll
-was answered; 69 that it runs and does not reach the server; 1 that it does not run; 77 that it was never connected.
+was answered; 69 that it runs and does not reach the server; 1 that it does not run; 77 that it was never connected, or
+that its token was revoked. Several agents are shown one after the other, with the largest exit code.
 
 Examples:
   restante status
@@ -98,7 +109,9 @@ Examples:
 )",
        {},
        [](const CommandLine& asked) { return status(asked.status); },
-       {state_flag(to.status.state), {"--json", "", "One JSON object, for scripts.", &to.status.json}}},
+       {{"--workspace", "ID", "Only the agent of this workspace. Default: all on this machine.", &to.status.workspace},
+        state_flag(to.status.state),
+        {"--json", "", "One JSON object, for scripts.", &to.status.json}}},
       {"doctor", "Test every step from this machine to a delivered file.",
        R"(Name, connection, TLS, server, token, disk, then a small file all the way: uploaded, polled, fetched, acknowledged. Shows
 which step fails and how to fix it. Works beside a running agent, and against any server, with the token of a workspace.
