@@ -30,7 +30,13 @@ constexpr std::string_view kClearScreen = "\x1b[H\x1b[2J\x1b[3J";
 WorkspaceNames names_for(Remote& remote, bool operator_asks) {
   WorkspaceNames names;
   if (!operator_asks) return names;
-  for (const Json& one : parse_list(remote.get("/workspaces"))) names[one.text("id")] = one.text("name");
+  std::map<std::string, int> living;
+  const auto all = parse_list(remote.get("/workspaces"));
+  for (const Json& one : all) ++living[one.text("name")];
+  for (const Json& one : all) {
+    const std::string id = one.text("id"), name = one.text("name");
+    names[id] = living[name] > 1 ? fmt::format("{} ({})", name, short_id(id)) : name;
+  }
   return names;
 }
 

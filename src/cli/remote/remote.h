@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "cli/options.h"
 #include "cli/terminal/progress.h"
+#include "cli/terminal/table.h"
 #include "client/form.h"
 #include "client/http_client.h"
 #include "model/ids.h"
@@ -30,7 +31,7 @@ class Remote {
   // A file that cannot be read is an error that names --file.
   std::string upload_once(const std::string& target, client::Form& form, Progress& progress, const std::string& key);
 
-  // `id_or_name` itself if it is an id, otherwise the id of the one workspace of that name.
+  // `id_or_name` itself if it is an id, otherwise the id of the one workspace of that name or short id.
   WorkspaceId find_workspace(const std::string& id_or_name);
   // The same; for an empty text the workspace of the token. Throws CommandFailed with `question` when the token has
   // none.
@@ -56,6 +57,11 @@ class Remote {
   std::string token_;
   std::string token_origin_;  // for messages: where the token came from
 };
+
+// The end of an id: enough to tell workspaces of the same name apart. The beginning is a time and often the same.
+std::string short_id(std::string_view id);
+// "01999a3c-… (last seen 3 min ago)", for a list of workspaces of the same name.
+std::string describe_candidate(const Json& workspace, Time now);
 
 // The answer as JSON. Throws CommandFailed when it is none: then the server is not Restante.
 Json parse_answer(std::string_view body);
