@@ -8,9 +8,11 @@
 
 #include <fmt/format.h>
 
+#include "agent/result_files.h"
 #include "agent/self_test_steps.h"
 #include "base/crypto.h"
 #include "base/text.h"
+#include "base/uuid.h"
 #include "model/upload_names.h"
 
 namespace restante::agent {
@@ -115,6 +117,7 @@ Agent::Agent(Settings settings, StateDirectory directory, State state, Handover&
           [this](const std::string& delegation) { delivery_loop_.give_up(delegation); }, print_line_),
       backoff_(settings_.backoff_first, settings_.backoff_most) {
   if (settings_.name.empty()) settings_.name = host_name();
+  reports_.inspect_deliveries([this] { return delivery_loop_.status(); });
 }
 
 End Agent::run() {
@@ -140,6 +143,7 @@ End Agent::run() {
   delivery_loop_.join();
   reports_.stop();
   if (begun_) move_cursor();
+  if (!end_word_.empty()) reports_.write_end(end_word_, end_sentence_);
   const MutexLock lock(mutex_);
   return requested_end_ ? *requested_end_ : end.value_or(End::stopped);
 }
@@ -164,6 +168,9 @@ std::optional<End> Agent::register_agent() {
   const auto known = ledger_.workspace();
   const auto& wanted = settings_.workspace.empty() ? known : settings_.workspace;
   connected_before_ = !known.empty();
+  if (token == settings_.enrol) {
+    if (const auto end = check_before_enrolling()) return end;
+  }
   while (!stop_.requested()) {
     const auto made = api_.register_agent(token == settings_.enrol ? settings_.workspace : wanted, settings_.name);
     if (made.has_value()) {
@@ -178,6 +185,26 @@ std::optional<End> Agent::register_agent() {
     if (auto end = handle_failure(made.error())) return end;
   }
   return End::stopped;
+}
+
+std::optional<End> Agent::check_before_enrolling() {
+  const auto refuse = [&](const std::string& why) {
+    print_line_(why + ". The enrolment token was not used: the same line works once this is solved");
+    return End::refused;
+  };
+  if (const auto landing = LandingFolder(settings_.dir).check(); landing.has_error())
+    return refuse("files cannot be stored below --dir: " + landing.error().sentence);
+  if (const auto writable = ledger_.check_writable(); writable.has_error())
+    return refuse("the token could not be kept: " + writable.error().sentence);
+  const auto known = ledger_.workspace();
+  const auto session = known.empty() ? client::Outcome<Json>(Json()) : api_.get("/session");
+  if (session.has_error() || session->text("role") != "enrolment") return {};
+  const auto bound = session->text("workspace_id");
+  if (bound == known) return {};
+  return refuse(
+      fmt::format("this state belongs to workspace {}, the enrolment token to {}; without --state every agent "
+                  "has its own",
+                  known, bound.empty() ? "a new one" : bound));
 }
 
 bool Agent::set_identity(const RegistrationAnswer& registration, const std::string& token) {
@@ -284,6 +311,36 @@ void Agent::poll_now() {
   progressed_.notify_all();
 }
 
+std::optional<std::int64_t> Agent::next_hop_to(const std::string& peer) const {
+  const auto state = ledger_.state();
+  const auto last = std::find_if(state.origins.rbegin(), state.origins.rend(),
+                                 [&](const Origin& origin) { return origin.source_id == peer; });
+  if (last == state.origins.rend() || last->hops == 0) return 0;
+  return next_hop(state.answered, peer, last->hops, last->created_at);
+}
+
+std::string Agent::answer(const AnswerLine& line) {
+  // The program may answer before the end of its hand-over is recorded.
+  while (!line.reply_to.empty() && ledger_.has_begun(line.reply_to)) {
+    if (stop_.wait_for(std::chrono::milliseconds(10))) return "the agent stops";
+  }
+  Reply reply;
+  reply.key = "answer-" + fresh_key();
+  reply.text = line.text;
+  reply.failed = line.failed;
+  if (!line.files.empty()) {
+    reply.files = settings_.answers + "/" + reply.key;
+    for (const auto& why : collect_files(line.files, reply.files)) {
+      reply.text += (reply.text.empty() ? "" : "\n") + ("[not attached: " + why + "]");
+      print_line_("not attached: " + why);
+    }
+  }
+  auto trouble = ledger_.answer(line.reply_to, reply);
+  if (!trouble.empty() && !reply.files.empty()) discard_folder(reply.files);
+  reports_.wake();
+  return trouble;
+}
+
 void Agent::set_trouble(std::string trouble) {
   {
     const MutexLock lock(mutex_);
@@ -306,7 +363,14 @@ void Agent::begin() {
   for (const auto& file : ledger_.unfinished_files()) downloads_.enqueue(file.announced.id);
   delivery_loop_.start();
   reports_.start(connect(), settings_.server.text());
-  print_line_("connected to " + settings_.server.text() + " as workspace " + ledger_.workspace());
+  // The name is for people; without it the id is enough.
+  const auto described = api_.describe();
+  const auto name = described.has_value() ? described->text("name") : std::string();
+  print_line_(fmt::format("connected to {} as {} (workspace {})", settings_.server.text(),
+                          name.empty() ? "an agent" : name, ledger_.workspace()));
+  print_line_(
+      fmt::format("files land in {}; to stop: Ctrl-C, or SIGTERM to process {}. The next start goes on from there",
+                  LandingFolder(settings_.dir).path(), getpid()));
 }
 
 std::optional<End> Agent::handle_failure(const Failure& failure) {
@@ -314,11 +378,11 @@ std::optional<End> Agent::handle_failure(const Failure& failure) {
   if (is_refusal(failure, connected_before_)) {
     print_line_("the server does not take this token (" + failure.sentence +
                 "); it was revoked, or is another server's. " + std::string(kNewLine));
-    return End::not_permitted;
+    return end_for_good("revoked", failure.sentence, End::not_permitted);
   }
   if (failure.code == "workspace_removed") {
     print_line_("this workspace was removed from the server");
-    return End::refused;
+    return end_for_good("removed", failure.sentence, End::refused);
   }
   if (!failure.passes() && !connected_before_) {
     print_line_(settings_.server.text() + " does not work as a Restante server: " + failure.sentence);
@@ -330,6 +394,12 @@ std::optional<End> Agent::handle_failure(const Failure& failure) {
   const auto pause = backoff_.next();
   stop_.wait_for(std::max(pause, std::chrono::milliseconds(failure.retry_after.value_or(std::chrono::seconds(0)))));
   return {};
+}
+
+End Agent::end_for_good(std::string word, std::string sentence, End end) {
+  end_word_ = std::move(word);
+  end_sentence_ = std::move(sentence);
+  return end;
 }
 
 std::optional<End> Agent::poll_once() {

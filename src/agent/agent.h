@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 
+#include "agent/answer_lines.h"
 #include "agent/api_client.h"
 #include "agent/background_reports.h"
 #include "agent/backoff.h"
@@ -30,11 +31,12 @@ struct Settings {
   std::string workspace;
   std::string name;  // for a workspace that enrolling creates; empty: the host's name
   std::string dir;
+  std::string answers{};  // folder for the files of answers that wait to be sent; only for answer()
   client::HttpOptions http;
   std::chrono::seconds poll_wait{25};
   std::chrono::milliseconds busy_poll_interval{5'000};  // how often to poll while deliveries wait
   std::chrono::milliseconds backoff_first{500};
-  std::chrono::milliseconds backoff_most{30'000};
+  std::chrono::milliseconds backoff_most{10'000};
   DownloadOptions downloads;
   DeliveryOptions delivery;
   ReportOptions reports;
@@ -79,14 +81,24 @@ class Agent {
   DeliveryLoop& results() { return delivery_loop_; }
   // Polls soon, even while many deliveries wait.
   void poll_now();
+  // The number of hops of a message to another agent: 0 when none of its messages is known, one more than that of its
+  // last message else. No value when there must be no further one.
+  std::optional<std::int64_t> next_hop_to(const std::string& peer) const;
+  // Queues an answer that the agent's own program gave later than its hand-over, see answer_lines.h. Empty, or why it
+  // cannot be sent.
+  std::string answer(const AnswerLine& line);
 
  private:
   // Each returns an End when there is nothing more to do.
   std::optional<End> register_agent();
   std::optional<End> find_start_position();
+  // Everything that could make the enrolment useless: its token works only once.
+  std::optional<End> check_before_enrolling();
   std::optional<End> poll_once();
   // An End when the failure is final; otherwise pauses and returns no value.
   std::optional<End> handle_failure(const client::Failure& failure);
+  // `restante status` shows the word and the sentence.
+  End end_for_good(std::string word, std::string sentence, End end);
 
   bool set_identity(const RegistrationAnswer& registration, const std::string& token);
   std::string choose_token();
@@ -123,6 +135,7 @@ class Agent {
   std::atomic<bool> begun_{false};
   bool connected_before_ = false;  // then a captive portal is no reason to give up
   bool unreachable_ = false;
+  std::string end_word_, end_sentence_;
   std::atomic<bool> caught_up_{false};  // the first poll has been answered
 
   mutable Mutex mutex_;

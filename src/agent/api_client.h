@@ -125,8 +125,10 @@ class ApiClient {
   // With a key, the same files twice are staged once.
   client::Outcome<std::vector<Json>> stage_files(const std::vector<std::string>& paths, const Sent& sent,
                                                  const std::string& key = {});
-  // A message to the person with files from stage_files(). The same key twice is one message.
-  client::Outcome<void> notify(std::string_view text, const std::vector<Json>& files, std::string_view key);
+  // A message to the person with files from stage_files(). The same key twice is one message. `reply_to` is the inbox
+  // row that it answers; empty: none.
+  client::Outcome<void> notify(std::string_view text, const std::vector<Json>& files, std::string_view key,
+                               std::string_view reply_to = {});
   client::Outcome<Json> describe();
   client::Outcome<Json::Array> peers();
   client::Outcome<Json> history(std::int64_t limit, const std::string& before);

@@ -102,9 +102,11 @@ Outcome<std::vector<Json>> ApiClient::send_batch(const std::vector<FormFile>& fi
   }
 }
 
-Outcome<void> ApiClient::notify(std::string_view text, const std::vector<Json>& files, std::string_view key) {
+Outcome<void> ApiClient::notify(std::string_view text, const std::vector<Json>& files, std::string_view key,
+                                std::string_view reply_to) {
   auto body = json_object([&](JsonWriter& out) {
     out.member("message", text);
+    out.member_if("reply_to", reply_to);
     write_attachments(out, files);
   });
   auto notify = json_request(path("/notify"), std::move(body), key);

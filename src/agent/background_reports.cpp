@@ -108,6 +108,7 @@ void BackgroundReports::work() {
     if (now >= next_send_ && !send_replies()) next_send_ = clock_.steady() + send_pause_.next();
     if (now >= next_beat_) beat();
     watch_task();
+    watch_deliveries();
     lock.lock();
     if (!stopping_ && !woken_) changed_.wait_for(lock, std::min(kTick, options_.beat));
   }
@@ -162,6 +163,19 @@ void BackgroundReports::watch_task() {
   if (task_watch_ == TaskWatch::open && now >= next_task_beat_) beat_task(task);
 }
 
+void BackgroundReports::watch_deliveries() {
+  if (!deliveries_) return;
+  const auto status = deliveries_();
+  const auto shown = status.under_way ? status.under_way->id + status.under_way->trouble : std::string();
+  if (shown != std::exchange(inspected_, shown)) ledger_.write_health(health());
+  if (!status.under_way || status.waiting == 0 || status.under_way->id == slow_delivery_) return;
+  const auto age = std::chrono::duration_cast<std::chrono::seconds>(clock_.now() - status.under_way->since);
+  if (age < options_.slow_delivery) return;
+  slow_delivery_ = status.under_way->id;
+  print_line_(fmt::format("{} is under way for {} s, and {} more wait for it; --exec-timeout would end it",
+                          status.under_way->what, age.count(), status.waiting));
+}
+
 void BackgroundReports::beat_task(const std::string& task) {
   next_task_beat_ = clock_.steady() + options_.task_beat;
   const auto interest = api_->beat_delegation(task);
@@ -205,7 +219,7 @@ client::Outcome<void> BackgroundReports::send(const Reply& given) {
   if (files.has_error()) return files.error();
   switch (reply.to) {
     case Reply::To::person:
-      return api_->notify(reply.text.empty() ? "Here you are." : reply.text, *files, reply.key);
+      return api_->notify(reply.text.empty() ? "Here you are." : reply.text, *files, reply.key, reply.row);
     case Reply::To::agent:
       return api_->message(reply.target, reply.text, reply.hops, reply.key, *files);
     case Reply::To::delegation:
@@ -247,7 +261,12 @@ client::Outcome<std::vector<Json>> BackgroundReports::send_files(Reply& reply) {
   return sent;
 }
 
-std::string BackgroundReports::health() {
+void BackgroundReports::write_end(std::string_view word, std::string_view sentence) {
+  ledger_.write_health(health(word, sentence));
+}
+
+std::string BackgroundReports::health(std::string_view end, std::string_view sentence) {
+  const auto deliveries = deliveries_ ? deliveries_() : DeliveryStatus();
   const auto counts = ledger_.counts();
   const MutexLock lock(mutex_);
   JsonWriter out;
@@ -260,6 +279,17 @@ std::string BackgroundReports::health() {
   out.member("trouble", trouble_);
   out.member("waiting_files", static_cast<std::int64_t>(counts.waiting_files));
   out.member("unsent_replies", static_cast<std::int64_t>(counts.unsent_replies));
+  out.member("waiting_deliveries", static_cast<std::int64_t>(deliveries.waiting));
+  if (deliveries.under_way) {
+    out.object("under_way", [&] {
+      out.member("id", deliveries.under_way->id);
+      out.member("what", deliveries.under_way->what);
+      out.member("since", deliveries.under_way->since);
+      out.member_if("trouble", deliveries.under_way->trouble);
+    });
+  }
+  out.member_if("ended", end);
+  out.member_if("why", sentence);
   out.end_object();
   return out.take() + "\n";
 }

@@ -10,6 +10,7 @@
 
 #include "agent/api_client.h"
 #include "agent/backoff.h"
+#include "agent/delivery_status.h"
 #include "agent/ledger.h"
 #include "base/clock.h"
 #include "base/mutex.h"
@@ -20,10 +21,12 @@ struct ReportOptions {
   std::chrono::milliseconds beat{30'000};
   std::chrono::milliseconds task_beat{10'000};  // a cancelled task may run on for this long
   std::chrono::milliseconds pause_first{500};
-  std::chrono::milliseconds pause_most{15'000};
+  std::chrono::milliseconds pause_most{10'000};
   std::chrono::seconds sleep_gap{20};  // a larger jump of the wall clock means: the machine slept
   // When no poll has completed or failed for so long, the connections are closed and opened again.
   std::chrono::seconds poll_silence{180};
+  // When a delivery takes longer and others wait for it, a line says so.
+  std::chrono::seconds slow_delivery{300};
 };
 
 class BackgroundReports {
@@ -40,6 +43,10 @@ class BackgroundReports {
 
   void start(std::unique_ptr<ApiClient> api, std::string server);
   void stop();
+  // What the health file shows about deliveries. Set it before start().
+  void inspect_deliveries(std::function<DeliveryStatus()> inspect) { deliveries_ = std::move(inspect); }
+  // Why the agent has ended for good, as a word and a sentence, for `restante status`.
+  void write_end(std::string_view word, std::string_view sentence);
 
   // A poll has been answered. Nothing else proves that messages can reach us.
   void poll_completed();
@@ -55,6 +62,7 @@ class BackgroundReports {
   void check_clocks();
   void beat();
   void watch_task();
+  void watch_deliveries();
   void beat_task(const std::string& task);
   void give_up(const std::string& task, std::string_view why);
   // False when the remaining replies have to wait.
@@ -64,7 +72,7 @@ class BackgroundReports {
   client::Outcome<void> send_failure(const Reply& reply, const client::Failure& refusal);
   // Stages the reply's files. A file that cannot be sent is named in the reply's text.
   client::Outcome<std::vector<Json>> send_files(Reply& reply);
-  std::string health();
+  std::string health(std::string_view end = {}, std::string_view sentence = {});
 
   ReportOptions options_;
   Ledger& ledger_;
@@ -72,6 +80,7 @@ class BackgroundReports {
   std::function<void()> reconnect_;
   GiveUp give_up_;
   PrintLine print_line_;
+  std::function<DeliveryStatus()> deliveries_;
   std::unique_ptr<ApiClient> api_;
   std::string server_;
   const Time started_;
@@ -91,6 +100,8 @@ class BackgroundReports {
   Time last_wall_;
   SteadyTime last_steady_;
   SteadyTime next_beat_, next_send_;
+  std::string inspected_;      // the delivery, with its trouble, that the health file shows
+  std::string slow_delivery_;  // the one that was reported
   std::string watched_task_;
   enum class TaskWatch {
     open,

@@ -4,6 +4,8 @@
 
 #include <set>
 
+#include "agent/agent.h"
+
 namespace restante::agent {
 namespace {
 
@@ -47,6 +49,15 @@ TEST(Backoff, ResetBeginsWithTheFirstPauseAgain) {
 TEST(Backoff, APauseOfOneMillisecondWorks) {
   Backoff backoff(milliseconds(1), milliseconds(1));
   for (int i = 0; i < 20; ++i) EXPECT_EQ(backoff.next(), milliseconds(1));
+}
+
+TEST(Backoff, NoPauseOfAnAgentIsLongerThanTenSeconds) {
+  constexpr std::chrono::seconds kMost{10};
+  const Settings settings;
+  EXPECT_LE(settings.backoff_most, kMost);
+  EXPECT_LE(settings.downloads.pause_most, kMost);
+  EXPECT_LE(settings.delivery.pause_most, kMost);
+  EXPECT_LE(settings.reports.pause_most, kMost);
 }
 
 }  // namespace

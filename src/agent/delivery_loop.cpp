@@ -45,6 +45,26 @@ Delivery as_ended(Delivery delivery, const ApiClient::TaskView& task) {
   return delivery;
 }
 
+std::string describe(const Delivery& delivery) {
+  const auto from = delivery.source_id ? "agent " + *delivery.source_id : std::string("the person");
+  if (delivery.type == "file") return "file " + (delivery.files.empty() ? delivery.id : delivery.files.front().name);
+  if (delivery.type == "result") return "result of task " + delivery.delegation_id;
+  if (is_task(delivery)) return fmt::format("task {} from {}", delivery.delegation_id, from);
+  return "message from " + from;
+}
+
+std::optional<Origin> origin_of(const Delivery& delivery) {
+  if (!delivery.source_id) return {};
+  const auto task = delivery.type == "message" ? delivery.delegation_id : std::string();
+  return Origin{delivery.id, delivery.created_at, *delivery.source_id, task, delivery.hops};
+}
+
+// The inbox row that an answer answers. The report that a file did not arrive has an id of its own.
+std::string row_of(const Delivery& delivery) {
+  const auto row = InboxRowId::parse(delivery.id);
+  return row ? row->text() : std::string();
+}
+
 change::DeliveryEnd end_of(const Delivery& delivery) {
   change::DeliveryEnd end;
   end.id = delivery.id;
@@ -118,6 +138,22 @@ std::size_t DeliveryLoop::waiting_count() const {
 std::optional<std::string> DeliveryLoop::first_waiting() const {
   const MutexLock lock(mutex_);
   return messages_.empty() ? std::nullopt : std::optional(messages_.front().id);
+}
+
+DeliveryStatus DeliveryLoop::status() const {
+  const MutexLock lock(mutex_);
+  const bool first_is_under_way = under_way_ && !messages_.empty() && messages_.front().id == under_way_->id;
+  return {under_way_, messages_.size() - (first_is_under_way ? 1 : 0)};
+}
+
+void DeliveryLoop::set_under_way(std::optional<DeliveryStatus::UnderWay> delivery) {
+  const MutexLock lock(mutex_);
+  under_way_ = std::move(delivery);
+}
+
+void DeliveryLoop::set_trouble(const std::string& trouble) {
+  const MutexLock lock(mutex_);
+  if (under_way_) under_way_->trouble = trouble;
 }
 
 void DeliveryLoop::work() {
@@ -207,7 +243,9 @@ Delivery DeliveryLoop::begin_result(const ReceivedRow& row) {
 }
 
 void DeliveryLoop::end_result(const Delivery& delivery) {
-  ledger_.end_delivery(end_of(delivery));
+  auto end = end_of(delivery);
+  end.origin = origin_of(delivery);
+  ledger_.end_delivery(end);
   drop(delivery.id);
   progress_();
 }
@@ -303,14 +341,23 @@ std::optional<ApiClient::TaskView> DeliveryLoop::ask(const Delivery& delivery) {
 }
 
 DeliveryLoop::HandedOver DeliveryLoop::hand_over(Delivery delivery, ApiClient::TaskView task) {
+  set_under_way(DeliveryStatus::UnderWay{delivery.id, describe(delivery), SystemClock().now(), {}});
+  const auto outcome = hand_over_until_done(std::move(delivery), std::move(task));
+  set_under_way({});
+  return outcome;
+}
+
+DeliveryLoop::HandedOver DeliveryLoop::hand_over_until_done(Delivery delivery, ApiClient::TaskView task) {
   delivery.again = ledger_.begin(delivery.id) == Ledger::Begun::again;
   auto end = end_of(delivery);
   const auto finish = [&] {
+    end.origin = origin_of(delivery);
     ledger_.end_delivery(end);
     handover_.ended(delivery);
     return HandedOver::handed;
   };
   Backoff pause(options_.pause_first, options_.pause_most);
+  bool unusable = false;
   for (int attempt = 1;; ++attempt) {
     if (task.interest == ApiClient::TaskInterest::not_a_task) {
       print_line_(
@@ -320,6 +367,7 @@ DeliveryLoop::HandedOver DeliveryLoop::hand_over(Delivery delivery, ApiClient::T
       forget_task(delivery);
     }
     auto result = deliver(delivery, task);
+    if (result.what != HandoverResult::What::unusable) set_trouble({});
     switch (result.what) {
       case HandoverResult::What::stopped:
         return HandedOver::stopped;
@@ -332,6 +380,10 @@ DeliveryLoop::HandedOver DeliveryLoop::hand_over(Delivery delivery, ApiClient::T
           if (!end.reply) discard_folder(result.files);
           if (end.reply) end.reply->files = std::move(result.files);
         }
+        // A line and a tool call show by themselves that they were handed over.
+        if (handover_.returns_when_done())
+          print_line_(describe(delivery) +
+                      (end.reply ? ": handled, the answer is sent" : ": handled, without an answer"));
         return finish();
       case HandoverResult::What::dropped:
         print_line_(result.trouble);
@@ -343,13 +395,24 @@ DeliveryLoop::HandedOver DeliveryLoop::hand_over(Delivery delivery, ApiClient::T
         --attempt;
         continue;
       }
+      case HandoverResult::What::unusable: {
+        if (!std::exchange(unusable, true))
+          print_line_(result.trouble + "; deliveries wait and are tried again until it works");
+        set_trouble(result.trouble);
+        if (stop_.wait_for(pause.next())) return HandedOver::stopped;
+        const auto view = ask(delivery);
+        if (!view) return HandedOver::stopped;
+        task = *view;
+        --attempt;
+        continue;
+      }
       case HandoverResult::What::failed:
         break;
     }
     print_line_(fmt::format("{} (attempt {} of {})", result.trouble, attempt, options_.attempts));
     if (attempt >= options_.attempts) {
       // One message that always fails must not block the others; its sender is notified.
-      end.reply = failure_reply_for(delivery, result.trouble);
+      end.reply = failure_reply_for(delivery, result);
       return finish();
     }
     delivery.again = true;
@@ -378,6 +441,7 @@ std::optional<Reply> DeliveryLoop::reply_to(const Delivery& delivery, std::strin
   Reply reply;
   reply.key = "reply-" + delivery.id;
   reply.text = std::move(text);
+  reply.row = row_of(delivery);
   if (!delivery.delegation_id.empty() && delivery.type == "message") {
     reply.to = Reply::To::delegation;
     reply.target = delivery.delegation_id;
@@ -399,10 +463,12 @@ std::optional<Reply> DeliveryLoop::reply_to(const Delivery& delivery, std::strin
   return reply;
 }
 
-std::optional<Reply> DeliveryLoop::failure_reply_for(const Delivery& delivery, const std::string& trouble) const {
+std::optional<Reply> DeliveryLoop::failure_reply_for(const Delivery& delivery, const HandoverResult& result) const {
   Reply reply;
   reply.key = "failed-" + delivery.id;
-  reply.text = "The agent could not handle this: " + trouble + ".";
+  reply.text = "The agent could not handle this: " + result.trouble + ".";
+  if (!result.errors.empty()) reply.text += " The last lines of its errors:\n" + result.errors;
+  reply.row = row_of(delivery);
   if (!delivery.delegation_id.empty() && delivery.type == "message") {
     reply.to = Reply::To::delegation;
     reply.target = delivery.delegation_id;

@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "agent/delivery_status.h"
 #include "agent/handover.h"
 #include "agent/ledger.h"
 #include "agent/stop.h"
@@ -29,7 +30,7 @@ struct DeliveryOptions {
   std::chrono::milliseconds file_grace{900};
   int attempts = 5;
   std::chrono::milliseconds pause_first{1'000};
-  std::chrono::milliseconds pause_most{30'000};
+  std::chrono::milliseconds pause_most{10'000};
   enum class Agents { not_answered, answered } agents = Agents::not_answered;
 };
 
@@ -74,6 +75,7 @@ class DeliveryLoop {
   void end_result(const Delivery& delivery);
   // The row id of the first message that is not yet handed over.
   std::optional<std::string> first_waiting() const;
+  DeliveryStatus status() const;
 
  private:
   using Moment = std::chrono::steady_clock::time_point;
@@ -89,13 +91,17 @@ class DeliveryLoop {
   HandedOver hand_over_message(const ReceivedRow& row);
   HandedOver hand_over_file(FileId id);
   HandedOver hand_over(Delivery delivery, ApiClient::TaskView task);
+  HandedOver hand_over_until_done(Delivery delivery, ApiClient::TaskView task);
   std::optional<ApiClient::TaskView> ask(const Delivery& delivery);
   HandoverResult deliver(const Delivery& delivery, const ApiClient::TaskView& task);
   bool is_expected(const ReceivedRow& row) const RESTANTE_REQUIRES(mutex_);
   std::deque<ReceivedRow>::iterator next_message() RESTANTE_REQUIRES(mutex_);
   void drop(const std::string& row_id) RESTANTE_EXCLUDES(mutex_);
+  // Of the delivery under way; empty: no trouble.
+  void set_trouble(const std::string& trouble) RESTANTE_EXCLUDES(mutex_);
+  void set_under_way(std::optional<DeliveryStatus::UnderWay> delivery) RESTANTE_EXCLUDES(mutex_);
   std::optional<Reply> reply_to(const Delivery& delivery, std::string text);
-  std::optional<Reply> failure_reply_for(const Delivery& delivery, const std::string& trouble) const;
+  std::optional<Reply> failure_reply_for(const Delivery& delivery, const HandoverResult& result) const;
 
   DeliveryOptions options_;
   Ledger& ledger_;
@@ -114,6 +120,7 @@ class DeliveryLoop {
   std::optional<Moment> waiting_since_ RESTANTE_GUARDED_BY(mutex_);
   // Delegations whose results a caller of wait_for_result() takes.
   std::set<std::string> expected_ RESTANTE_GUARDED_BY(mutex_);
+  std::optional<DeliveryStatus::UnderWay> under_way_ RESTANTE_GUARDED_BY(mutex_);
   std::thread thread_;
 };
 

@@ -339,7 +339,8 @@ TEST_F(DeliveryLoopTest, ATaskIsNotBegunBeforeTheServerHasAnsweredThatItIsWanted
   EXPECT_FALSE(seen[0].again) << "nothing was begun";
   end();
   EXPECT_THAT(asked_, ElementsAre("d1", "d1", "d1"));
-  EXPECT_THAT(printed_, ElementsAre("task d1 waits until the server answers whether it is still wanted: refused"));
+  EXPECT_THAT(printed_, ElementsAre("task d1 waits until the server answers whether it is still wanted: refused",
+                                    "task d1 from agent peer: handled, without an answer"));
 }
 
 TEST_F(DeliveryLoopTest, ATaskIsKeptWhenTheServerNeverAnswers) {

@@ -22,7 +22,7 @@ struct DownloadOptions {
   std::size_t at_once = 4;
   // Pauses after a network failure, and after a local one (a full disk takes longer to repair).
   std::chrono::milliseconds pause_first{500};
-  std::chrono::milliseconds pause_most{15'000};
+  std::chrono::milliseconds pause_most{10'000};
   std::chrono::milliseconds trouble_first{2'000};
   std::chrono::milliseconds trouble_most{300'000};
   int wrong_attempts = 3;  // how often the content may be wrong before the file is refused for good

@@ -9,6 +9,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <future>
 #include <thread>
 
@@ -287,6 +288,45 @@ TEST_F(Exec, ExitCodeZeroIsHandledAndStdoutIsTheReply) {
   EXPECT_EQ(bad.trouble, "the command ended with exit code 4");
 }
 
+TEST_F(Exec, ACommandIsCheckedBeforeItRuns) {
+  const auto script = folder_.path() / "answer.sh";
+  std::ofstream(script) << "#!/bin/sh\n";
+  EXPECT_EQ(check_command(script.string()), script.string() + " is not executable (chmod +x)");
+  std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+  for (const std::string& good : {script.string() + " --now", std::string("cat | wc -l"), std::string("cd / && ls"),
+                                  std::string("X=1 nothing-here"), std::string("'/my folder/x' y"),
+                                  std::string("$HOME/x"), std::string("if true; then echo a; fi")})
+    EXPECT_EQ(check_command(good), "") << good;
+  EXPECT_EQ(check_command("no-such-command-here --now"), "there is no command no-such-command-here");
+  EXPECT_EQ(check_command("./anser.sh"), "./anser.sh: No such file or directory");
+  EXPECT_EQ(check_command(folder_.path().string()), folder_.path().string() + " is a folder");
+  EXPECT_NE(check_command("echo 'half").find("cannot parse"), std::string::npos);
+  EXPECT_EQ(check_command("  "), "it is empty");
+}
+
+TEST_F(Exec, ACommandThatCannotBeRunIsNotTheFaultOfTheDelivery) {
+  Delivery delivery;
+  delivery.type = "message";
+  for (const char* command : {"/no/such/program", "exit 126"}) {
+    delivery.id = command;
+    EXPECT_EQ(hand_over_to(command, runs(), stop_)->deliver(delivery).what, HandoverResult::What::unusable) << command;
+  }
+}
+
+TEST_F(Exec, TheLastLinesOfTheErrorsAreKept) {
+  const auto result = run_command("for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo line $i >&2; done; exit 1", "", stop_);
+  EXPECT_EQ(result.errors.substr(0, 7), "line 3\n");
+  EXPECT_TRUE(result.errors.ends_with("line 12"));
+  EXPECT_EQ(run_command("echo fine", "", stop_).errors, "");
+}
+
+TEST_F(Exec, ACommandThatTakesTooLongIsEnded) {
+  const auto result =
+      agent::run_command({"sleep 600", runs(), "long", "", std::chrono::milliseconds(1'000), {}}, stop_, wanted_);
+  EXPECT_EQ(result.how, CommandResult::How::killed);
+  EXPECT_EQ(result.trouble, "the command took longer than 1 s and was ended");
+}
+
 TEST_F(Exec, OutputThatIsTooLongForTheResultIsAttachedAsAFileOnce) {
   Delivery task;
   task.type = "message";
@@ -309,7 +349,9 @@ TEST_F(Exec, OutputThatIsTooLongForTheResultIsAttachedAsAFileOnce) {
   Delivery chat = task;
   chat.id = "chat";
   chat.delegation_id.clear();
-  EXPECT_TRUE(hand_over_to("head -c 300000 /dev/zero | tr '\\0' x", runs(), stop_)->deliver(chat).files.empty());
+  const auto answered = hand_over_to("head -c 300000 /dev/zero | tr '\\0' x", runs(), stop_)->deliver(chat);
+  EXPECT_TRUE(answered.reply.ends_with("x\n[cut; all of it is in output.txt]")) << "in a chat as in a task";
+  EXPECT_EQ(find_result_files(answered.files).files.at(0).size, 300'000u);
 }
 
 TEST_F(Exec, LinesWithoutAReaderAreNotHandled) {

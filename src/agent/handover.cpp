@@ -38,8 +38,8 @@ std::string reply_of(std::string output) {
 
 class CommandHandover final : public Handover {
  public:
-  CommandHandover(std::string command, std::string runs, const Stop& stop)
-      : command_(std::move(command)), runs_(std::move(runs)), stop_(stop) {}
+  CommandHandover(std::string command, std::string runs, const Stop& stop, CommandOptions options)
+      : command_(std::move(command)), runs_(std::move(runs)), stop_(stop), options_(std::move(options)) {}
   HandoverResult deliver(const Delivery& delivery) override {
     // A failed run is forgotten before the next attempt. Only a run whose end was not yet used is continued.
     const auto given_up = begin(delivery);
@@ -48,10 +48,10 @@ class CommandHandover final : public Handover {
       case CommandResult::How::exited:
         if (run_result.code == 0) return answer_of(delivery, std::move(run_result));
         forget_everything(delivery);
-        return {HandoverResult::What::failed, {}, "the command ended with " + describe_code(run_result.code)};
+        return failure_of(run_result);
       case CommandResult::How::killed:
         forget_everything(delivery);
-        return {HandoverResult::What::failed, {}, run_result.trouble};
+        return {HandoverResult::What::failed, {}, run_result.trouble, {}, run_result.errors};
       case CommandResult::How::not_started:
         return {HandoverResult::What::failed, {}, "the command could not be started: " + run_result.trouble};
       case CommandResult::How::stopped:
@@ -83,9 +83,18 @@ class CommandHandover final : public Handover {
   }
 
  private:
+  static HandoverResult failure_of(const CommandResult& result) {
+    // As every shell reports it: 127 not found, 126 not executable.
+    if (result.code == 126 || result.code == 127)
+      return {
+          HandoverResult::What::unusable, {}, "the command cannot be run: it ended with " + describe_code(result.code)};
+    return {
+        HandoverResult::What::failed, {}, "the command ended with " + describe_code(result.code), {}, result.errors};
+  }
+
   // A task whose command wrote nothing is done too, and its caller waits for a result.
   HandoverResult answer_of(const Delivery& delivery, CommandResult run_result) const {
-    const auto whole = is_task(delivery) && run_result.cut ? attach_output(runs_, delivery.id) : std::string();
+    const auto whole = run_result.cut ? attach_output(runs_, delivery.id) : std::string();
     const auto mark = whole.empty() ? "\n[cut]" : "\n[cut; all of it is in " + whole + "]";
     HandoverResult result{
         HandoverResult::What::handled, reply_of(std::move(run_result.output)) + (run_result.cut ? mark : ""), {}};
@@ -108,7 +117,8 @@ class CommandHandover final : public Handover {
   }
 
   CommandResult run(const Delivery& delivery, const Stop& give_up) const {
-    return run_command({command_, runs_, delivery.id, delivery.json() + "\n"}, stop_, give_up);
+    return run_command({command_, runs_, delivery.id, delivery.json() + "\n", options_.longest, options_.print_line},
+                       stop_, give_up);
   }
 
   std::shared_ptr<const Stop> begin(const Delivery& delivery) {
@@ -120,6 +130,7 @@ class CommandHandover final : public Handover {
 
   std::string command_, runs_;
   const Stop& stop_;
+  const CommandOptions options_;
   Mutex mutex_;  // another thread may give up the task in progress
   std::string task_ RESTANTE_GUARDED_BY(mutex_);
   std::shared_ptr<Stop> given_up_ RESTANTE_GUARDED_BY(mutex_);
@@ -176,8 +187,9 @@ std::string readable(const Delivery& delivery) {
 std::unique_ptr<Handover> hand_over_lines(int descriptor, LineFormat lines) {
   return std::make_unique<LineHandover>(descriptor, lines);
 }
-std::unique_ptr<Handover> hand_over_to(std::string command, std::string runs, const Stop& stop) {
-  return std::make_unique<CommandHandover>(std::move(command), std::move(runs), stop);
+std::unique_ptr<Handover> hand_over_to(std::string command, std::string runs, const Stop& stop,
+                                       CommandOptions options) {
+  return std::make_unique<CommandHandover>(std::move(command), std::move(runs), stop, std::move(options));
 }
 
 }  // namespace restante::agent

@@ -1,6 +1,7 @@
 // Handover: how a delivery reaches the agent: as a line, by a command, or by MCP. deliver() returns the result; only
 // after `handled` or `dropped` does the cursor move on. One thread, except give_up().
 #pragma once
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -19,10 +20,12 @@ struct HandoverResult {
     not_taken,  // the receiver left or put it back: for the next receiver, if still wanted then
     closed,     // our output has no reader any more
     dropped,    // given up and not repeated, see give_up(); the reason is in `trouble`
+    unusable,   // nothing can be handed over now, and this is not the delivery's fault: try again, however often
   } what = What::handled;
   std::string reply;  // to the sender; empty: none
   std::string trouble;
-  std::string files{};  // folder of the reply's files, see result_files.h; empty: none
+  std::string files{};   // folder of the reply's files, see result_files.h; empty: none
+  std::string errors{};  // of failed: what the command wrote last, for the sender
 };
 
 class Handover {
@@ -63,6 +66,12 @@ std::unique_ptr<Handover> hand_over_lines(int descriptor, LineFormat lines);
 // `runs` is the folder for the files of runs (see exec.h). When a task is given up, its command is ended. When a task
 // is skipped, the command that an earlier agent process began for it is ended, unless it has exited with 0: then its
 // output is the late reply.
-std::unique_ptr<Handover> hand_over_to(std::string command, std::string runs, const Stop& stop);
+// An exit code of 126 or 127 means that the command could not be run, so that no delivery is given up because of it.
+struct CommandOptions {
+  std::chrono::milliseconds longest{0};                     // of one run; 0: no limit
+  std::function<void(std::string_view line)> print_line{};  // empty: nothing is printed
+};
+std::unique_ptr<Handover> hand_over_to(std::string command, std::string runs, const Stop& stop,
+                                       CommandOptions options = {});
 
 }  // namespace restante::agent

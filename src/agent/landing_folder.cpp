@@ -74,6 +74,19 @@ std::string LandingFolder::path_of(const std::string& name) const {
   return (root / ".molecule" / "chat-uploads" / name).string();
 }
 
+DiskResult<void> LandingFolder::check() const {
+  const auto folder = open();
+  if (folder.has_error()) return folder.error();
+  if (faccessat(folder->get(), ".", W_OK | X_OK, AT_EACCESS) != 0) return disk_error("cannot write to " + path());
+  return {};
+}
+
+std::string LandingFolder::path() const {
+  auto path = path_of("");
+  path.pop_back();  // the slash
+  return path;
+}
+
 bool LandingFolder::holds(int folder, const std::string& name, const AnnouncedFile& announced) {
   const Fd file(openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat there{};

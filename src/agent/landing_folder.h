@@ -46,6 +46,11 @@ class LandingFolder {
   // `dir` is created when missing.
   explicit LandingFolder(std::string dir) : dir_(std::move(dir)) {}
 
+  // Absolute.
+  std::string path() const;
+  // An error when files cannot be stored there now.
+  DiskResult<void> check() const;
+
   // The absolute path of the file if it is there, complete and with the announced content. Then it is durable: the
   // process that gave it its name may have been killed before it was.
   DiskResult<std::optional<std::string>> find(const AnnouncedFile& announced) const;

@@ -4,6 +4,8 @@
 #include <cassert>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace restante::agent {
 namespace {
 
@@ -37,6 +39,11 @@ DiskResult<std::string> Ledger::token() const {
 DiskResult<void> Ledger::keep_token(const std::string& token) {
   const MutexLock lock(mutex_);
   return directory_.keep_token(token);
+}
+
+DiskResult<void> Ledger::check_writable() const {
+  const MutexLock lock(mutex_);
+  return directory_.check_writable();
 }
 
 void Ledger::write_health(std::string_view json) {
@@ -122,6 +129,30 @@ Ledger::Begun Ledger::begin(const std::string& id) {
 }
 
 void Ledger::end_delivery(const change::DeliveryEnd& end) { change(change::delivery_ended(end), Durable::now); }
+
+std::string Ledger::answer(const std::string& delivery, Reply reply) {
+  std::string created_at;
+  if (!delivery.empty()) {
+    const MutexLock lock(mutex_);
+    const auto origin = state_.origin_of(delivery);
+    if (!origin) return "no delivery with the id " + delivery + " was handed over lately";
+    created_at = origin->created_at;
+    const auto row = InboxRowId::parse(delivery);
+    reply.row = row ? row->text() : std::string();
+    if (!origin->delegation_id.empty()) {
+      reply.to = Reply::To::delegation;
+      reply.target = origin->delegation_id;
+    } else if (!origin->source_id.empty()) {
+      const auto hops = agent::next_hop(state_.answered, origin->source_id, origin->hops, created_at);
+      if (!hops) return fmt::format("{} automatic answers in a row to an agent are enough", kMostHops);
+      reply.to = Reply::To::agent;
+      reply.target = origin->source_id;
+      reply.hops = *hops;
+    }
+  }
+  change(change::replied(reply, created_at), Durable::now);
+  return {};
+}
 
 void Ledger::sent(const std::string& key) { change(change::sent(key), Durable::with_the_next); }
 

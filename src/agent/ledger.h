@@ -24,6 +24,8 @@ class Ledger {
   DiskResult<std::string> token() const;
   // Durable.
   DiskResult<void> keep_token(const std::string& token);
+  // An error when keep_token() would fail now.
+  DiskResult<void> check_writable() const;
   void write_health(std::string_view json);
 
   State state() const;  // a copy
@@ -62,6 +64,10 @@ class Ledger {
   Begun begin(const std::string& id);
   // Durable.
   void end_delivery(const change::DeliveryEnd& end);
+  // An answer to a delivery that was handed over; empty when it is queued, durable, else why it cannot be. `reply` has
+  // key, text, files and failed; the rest comes from what the state knows of the delivery. With an empty id it is a
+  // message to the person.
+  std::string answer(const std::string& delivery, Reply reply);
   void sent(const std::string& key);
 
  private:

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 
 #include "base/text.h"
@@ -52,6 +53,34 @@ ResultFiles find_result_files(const std::string& folder) {
     }
   }
   return found;
+}
+
+std::vector<std::string> collect_files(const std::vector<std::string>& paths, const std::string& folder) {
+  std::vector<std::string> refused;
+  std::error_code error;
+  fs::create_directories(folder, error);
+  fs::permissions(folder, fs::perms::owner_all, error);
+  for (const auto& path : paths) {
+    const fs::path from(path);
+    const auto name = from.filename().string();
+    struct stat found{};
+    std::string why;
+    if (stat(path.c_str(), &found) != 0) why = std::generic_category().message(errno);
+    if (why.empty()) why = refusal(found);
+    if (why.empty() && fs::exists(fs::path(folder) / name, error)) why = "is named twice";
+    if (why.empty() && !fs::copy_file(from, fs::path(folder) / name, error)) why = error.message();
+    if (!why.empty()) refused.push_back(shown(name.empty() ? path : name) + ": " + why);
+  }
+  return refused;
+}
+
+void forget_answers(const std::string& all, const std::vector<std::string>& unsent) {
+  std::error_code error;
+  std::vector<std::string> left;
+  for (const auto& entry : fs::directory_iterator(all, error)) left.push_back(entry.path().string());
+  for (const auto& folder : left) {
+    if (std::ranges::find(unsent, folder) == unsent.end()) discard_folder(folder);
+  }
 }
 
 void discard_folder(const std::string& folder) {

@@ -22,6 +22,11 @@ struct ResultFiles {
 
 // Both lists are empty when there is no such folder.
 ResultFiles find_result_files(const std::string& folder);
+// Copies files into a new folder, each under its own name, so that they can be sent later as they are now. Returns
+// those that cannot be sent, as in `refused`.
+std::vector<std::string> collect_files(const std::vector<std::string>& paths, const std::string& folder);
+// Deletes the folders of collect_files() below `all` that no unsent reply names: a kill left them.
+void forget_answers(const std::string& all, const std::vector<std::string>& unsent);
 // Deletes the folder with its content; never through a link.
 void discard_folder(const std::string& folder);
 

@@ -79,12 +79,26 @@ void write_reply(JsonWriter& out, const Reply& reply) {
   if (reply.hops > 0) out.member("hops", reply.hops);
   out.flag("failed", reply.failed);
   out.member_if("files", reply.files);
+  out.member_if("row", reply.row);
 }
 
 Reply parse_reply(const Json& object) {
   return {object.text("key"),    object.text("text"),  kTos.parse(object.text("to")).value_or(Reply::To::person),
           object.text("target"), object.whole("hops"), object.flag("failed"),
-          object.text("files")};
+          object.text("files"),  object.text("row")};
+}
+
+void write_origin(JsonWriter& out, const Origin& origin) {
+  out.member("id", origin.id);
+  out.member("created_at", origin.created_at);
+  out.member("source_id", origin.source_id);
+  out.member_if("delegation_id", origin.delegation_id);
+  if (origin.hops > 0) out.member("hops", origin.hops);
+}
+
+Origin parse_origin(const Json& object) {
+  return {object.text("id"), object.text("created_at"), object.text("source_id"), object.text("delegation_id"),
+          object.whole("hops")};
 }
 
 // A list of two texts.
@@ -127,18 +141,21 @@ void mark(State& state, const Json& line, std::string_view list, bool FileRecord
   }
 }
 
+void add_reply(State& state, const Json& json, const std::string& created_at) {
+  auto reply = parse_reply(json);
+  if (reply.to == Reply::To::agent && reply.hops == 1) remember(state.answered, {reply.target, created_at});
+  state.outbox.push_back(std::move(reply));
+}
+
 void apply_delivery_end(State& state, const Json& line) {
   std::erase(state.begun, line.text("handed"));
   state.recent.push_back({line.text("handed"), line.text("created_at")});
   while (state.recent.size() > kMaxRecent) state.recent.pop_front();
   mark(state, line, "files", &FileRecord::handed_over);
   mark(state, line, "told", &FileRecord::notified);
-  const auto* json = line.find("reply");
-  if (!json) return;
-  auto reply = parse_reply(*json);
-  if (reply.to == Reply::To::agent && reply.hops == 1)
-    remember(state.answered, {reply.target, line.text("created_at")});
-  state.outbox.push_back(std::move(reply));
+  if (const auto* origin = line.find("origin")) state.origins.push_back(parse_origin(*origin));
+  while (state.origins.size() > kMaxRecent) state.origins.pop_front();
+  if (const auto* json = line.find("reply")) add_reply(state, *json, line.text("created_at"));
 }
 
 void apply_identity(State& state, const Json& identity) {
@@ -172,6 +189,13 @@ bool State::has_seen(const std::string& row_id, const std::string& created_at) c
   return std::any_of(recent.begin(), recent.end(), [&](const Handled& handled) { return handled.id == row_id; });
 }
 
+std::optional<Origin> State::origin_of(const std::string& delivery) const {
+  const auto found = std::ranges::find(origins, delivery, &Origin::id);
+  if (found != origins.end()) return *found;
+  if (std::ranges::find(recent, delivery, &Handled::id) == recent.end()) return {};
+  return Origin{delivery, {}, {}, {}, 0};
+}
+
 bool State::apply(const Json& line) {
   if (const auto* seq = line.find("cursor")) {
     if (!seq->integer()) return false;
@@ -191,6 +215,8 @@ bool State::apply(const Json& line) {
     if (!has_begun(line.text("begun"))) begun.push_back(line.text("begun"));
   } else if (line.find("handed")) {
     apply_delivery_end(*this, line);
+  } else if (const auto* replied = line.find("replied")) {
+    add_reply(*this, *replied, line.text("created_at"));
   } else if (line.find("sent")) {
     const auto key = line.text("sent");
     std::erase_if(outbox, [&](const Reply& reply) { return reply.key == key; });
@@ -215,6 +241,7 @@ std::string State::dump() const {
                      [&](const Handled& handled) { write_pair(out, handled.id, handled.created_at); });
            out.array("answered", answered,
                      [&](const AutomaticAnswer& one) { write_pair(out, one.peer, one.created_at); });
+           out.objects("origins", origins, [&](const Origin& origin) { write_origin(out, origin); });
          }) +
          "\n";
 }
@@ -251,6 +278,7 @@ std::optional<State> State::parse(const std::string& text) {
     if (!pair) return {};
     state.answered.push_back({std::move(pair->first), std::move(pair->second)});
   }
+  for (const auto& entry : json->items("origins")) state.origins.push_back(parse_origin(entry));
   return state;
 }
 
@@ -286,7 +314,15 @@ std::string delivery_ended(const DeliveryEnd& end) {
     out.member("created_at", end.created_at);
     write_ids(out, "files", end.files);
     write_ids(out, "told", end.notified);
+    if (end.origin) out.object("origin", [&] { write_origin(out, *end.origin); });
     if (end.reply) out.object("reply", [&] { write_reply(out, *end.reply); });
+  });
+}
+
+std::string replied(const Reply& reply, std::string_view created_at) {
+  return json_object([&](JsonWriter& out) {
+    out.object("replied", [&] { write_reply(out, reply); });
+    out.member_if("created_at", created_at);
   });
 }
 

@@ -48,6 +48,7 @@ struct Reply {
   std::int64_t hops = 0;  // To::agent: how many automatic answers led to this one, itself included
   bool failed = false;    // To::delegation: the task failed
   std::string files{};    // folder of the files to send with it; empty: none
+  std::string row{};      // To::person: the inbox row that it answers; empty: not known
 };
 
 // A position in the inbox: after this row. The number alone is not enough: when an older copy of the server's database
@@ -55,6 +56,15 @@ struct Reply {
 struct Position {
   std::int64_t seq = 0;
   std::string row;  // id of the row with that number; empty: not known
+};
+
+// Where a delivery came from, if not from a person: what is needed to answer it later.
+struct Origin {
+  std::string id;  // of the delivery
+  std::string created_at;
+  std::string source_id;      // the workspace of the sending agent
+  std::string delegation_id;  // of a task; empty: a message
+  std::int64_t hops = 0;
 };
 
 struct State {
@@ -73,12 +83,16 @@ struct State {
   };
   std::deque<Handled> recent;  // the rows handled last, for when the server no longer knows our cursor
   std::deque<AutomaticAnswer> answered;
+  std::deque<Origin> origins;  // of the deliveries in `recent` that came from agents
 
   FileRecord* find(FileId id);
   const FileRecord* find(FileId id) const;
   bool has_begun(const std::string& delivery) const;
   // True when the row was handled: it is in `recent`, or older than all of them.
   bool has_seen(const std::string& row_id, const std::string& created_at) const;
+  // Where a delivery that was handed over came from; with an empty source_id: from a person. No value when it is not
+  // known any more.
+  std::optional<Origin> origin_of(const std::string& delivery) const;
 
   // False, and nothing has changed, when the line is none of those in namespace change.
   bool apply(const Json& line);
@@ -104,8 +118,11 @@ struct DeliveryEnd {
   std::vector<FileId> files;
   std::vector<FileId> notified;
   std::optional<Reply> reply;
+  std::optional<Origin> origin{};  // if it came from an agent
 };
 std::string delivery_ended(const DeliveryEnd& end);
+// An answer that comes after the end of its delivery, or to none.
+std::string replied(const Reply& reply, std::string_view created_at);
 std::string sent(std::string_view key);
 }  // namespace change
 

@@ -157,6 +157,13 @@ DiskResult<void> StateDirectory::keep_token(const std::string& token) const {
   return replace_file(folder_.get(), "token", token + "\n");
 }
 
+DiskResult<void> StateDirectory::check_writable() const {
+  const auto written =
+      replace_file(folder_.get(), "trial", "a token has about this length: 0123456789abcdef0123456789\n");
+  unlinkat(folder_.get(), "trial", 0);
+  return written;
+}
+
 void StateDirectory::write_health(std::string_view json) const {
   const Fd file(openat(folder_.get(), ".health.new", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file || write_all(file.get(), json).has_error()) return;

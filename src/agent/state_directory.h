@@ -32,6 +32,8 @@ class StateDirectory {
   // Empty when there is none.
   DiskResult<std::string> token() const;
   DiskResult<void> keep_token(const std::string& token) const;
+  // An error when a file cannot be written and made durable there now.
+  DiskResult<void> check_writable() const;
 
   // The health file for `restante status`, replaced as a whole; not synced.
   void write_health(std::string_view json) const;

@@ -127,6 +127,24 @@ TEST(State, AnUpdateOfADownloadDoesNotUndoAHandOver) {
   EXPECT_EQ(state.find(file_id(1))->path, "/p");
 }
 
+TEST(State, TheOriginOfADeliveryIsKnownUntilItIsAnswered) {
+  State state;
+  change::DeliveryEnd task{"t", "2026", {}, {}, {}};
+  task.origin = Origin{"t", "2026", "peer", "d1", 2};
+  EXPECT_TRUE(changed(state, change::delivery_ended(task)));
+  EXPECT_TRUE(changed(state, change::delivery_ended({"m", "2026", {}, {}, {}})));
+  const auto again = State::parse(state.dump()).value();
+  EXPECT_EQ(again.origin_of("t")->delegation_id, "d1");
+  EXPECT_EQ(again.origin_of("t")->source_id, "peer");
+  EXPECT_EQ(again.origin_of("t")->hops, 2);
+  EXPECT_EQ(again.origin_of("m")->source_id, "") << "a person";
+  EXPECT_FALSE(again.origin_of("unknown"));
+  Reply reply{"k", "text", Reply::To::agent, "peer", 1, false, {}, "row"};
+  EXPECT_TRUE(changed(state, change::replied(reply, "2026")));
+  EXPECT_EQ(state.outbox.at(0).row, "row");
+  EXPECT_EQ(state.answered.size(), 1u);
+}
+
 TEST(State, AnUnknownLineIsRefused) {
   State state;
   for (const char* line : {"{}", "[]", "1", R"({"cursor":"x"})", R"({"file":{}})", R"({"came":{}})"})

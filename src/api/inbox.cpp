@@ -187,6 +187,17 @@ Result<NewInboxRow> parse_inbox_row(const Json& body) {
   return fields.result(std::move(row));
 }
 
+// Of a POST; a GET only reads, and 0 changes nothing.
+Result<std::int64_t> acked_seq_of(const http::Request& request) {
+  if (request.method == http::Method::get) return 0;
+  const auto body = json_body(request, BodyMay::not_be_absent);
+  if (!body) return body.error();
+  Fields fields(*body);
+  const std::int64_t seq = fields.whole("acked_seq").value_or(-1);
+  if (seq < 0) fields.fail(bad_field("acked_seq", "acked_seq must be a number, 0 or above"));
+  return fields.result(seq);
+}
+
 }  // namespace
 
 http::Response append_own_row(const Context& context, http::Request& request) {
@@ -211,14 +222,10 @@ http::Response append_own_row(const Context& context, http::Request& request) {
 
 http::Response ack_inbox(const Context& context, http::Request& request) {
   const WorkspaceId id = workspace_in(request);
-  const auto body = json_body(request, BodyMay::not_be_absent);
-  if (!body) return answer(body.error());
-  Fields fields(*body);
-  const std::int64_t seq = fields.whole("acked_seq").value_or(-1);
-  if (seq < 0) fields.fail(bad_field("acked_seq", "acked_seq must be a number, 0 or above"));
-  if (fields.error()) return answer(*fields.error());
+  const auto seq = acked_seq_of(request);
+  if (!seq) return answer(seq.error());
   if (const auto known = context.inbox.check(id); !known) return answer(known.error());
-  auto commit = context.inbox.ack(id, seq);
+  auto commit = context.inbox.ack(id, *seq);
   commit.then([&context, id](const Result<std::int64_t>& stands) {
     if (stands) context.delegations.mark_acked(id);
   });

@@ -330,5 +330,14 @@ TEST_F(InboxApi, AnAckMovesForwardOnlyAndNotBeyondTheHead) {
   for (const char* wrong : {"-1", "\"1\"", "1.5", "null"}) EXPECT_EQ(ack(wrong).status, 400) << wrong;
 }
 
+TEST_F(InboxApi, APersonCanReadHowFarTheAgentHasAcked) {
+  append("a");
+  append("b");
+  const auto acked = [&] { return api.get(api.path("/activity/ack"), api.sender).body; };
+  EXPECT_EQ(acked(), R"({"last_acked_seq":0})");
+  EXPECT_EQ(api.post(api.path("/activity/ack"), api.agent, R"({"acked_seq":1})").status, 200);
+  EXPECT_EQ(acked(), R"({"last_acked_seq":1})");
+}
+
 }  // namespace
 }  // namespace restante::api

@@ -30,6 +30,13 @@ Result<void> check_sender(const Context& context, const http::Request& request, 
   return allowed ? Result<void>() : allowed.error();
 }
 
+// Which row the agent's message answers, so that its sender can tell the answer from other messages.
+void add_reply_to(NewInboxRow& row, InboxRowId answered) {
+  Json response = parse_json(row.response_body).value();
+  response.set("reply_to", Json::string(answered.text()));
+  row.response_body = response.dump();
+}
+
 // A JSON-RPC method other than message/send.
 bool is_unknown_method(const Json& body) {
   const Json* method = body.find("method");
@@ -110,11 +117,16 @@ http::Response notify(const Context& context, http::Request& request) {
   if (auto answered = idempotent.begin(request, *body)) return std::move(*answered);
   Fields fields(*body);
   const std::string text = fields.required_text("message");
+  const std::string answered = fields.text("reply_to").value_or("");
+  const auto reply_to = InboxRowId::parse(answered);
+  if (!answered.empty() && !reply_to) fields.fail(bad_field("reply_to", "reply_to must be the id of an inbox row"));
   if (fields.error()) return answer(*fields.error());
   const auto parts = attachment_parts(*body);
   if (!parts) return answer(parts.error());
   if (const auto shown = context.outgoing.check_shown(id, *parts); !shown) return answer(shown.error());
-  return post(context, idempotent, id, desk::notify_row(id, text, *parts), fixed_answer(R"({"status":"sent"})"));
+  NewInboxRow row = desk::notify_row(id, text, *parts);
+  if (reply_to) add_reply_to(row, *reply_to);
+  return post(context, idempotent, id, row, fixed_answer(R"({"status":"sent"})"));
 }
 
 }  // namespace restante::api

@@ -164,6 +164,14 @@ TEST_F(MessagesApi, ANotificationStoresNothingThatOnlyTheServerMaySay) {
   EXPECT_EQ(rows().at(0).request_body, "");
 }
 
+TEST_F(MessagesApi, ANotificationKeepsWhichMessageItAnswers) {
+  const std::string row = "01999a3c-7a10-7c52-b2a5-3f0c6d1f9b42";
+  EXPECT_EQ(api.post(api.path("/notify"), api.agent, R"({"message":"done","reply_to":")" + row + "\"}").status, 200);
+  EXPECT_EQ(rows().at(0).response_body, R"({"result":"done","reply_to":")" + row + "\"}");
+  expect_error(api.post(api.path("/notify"), api.agent, R"({"message":"done","reply_to":"the first"})"), 400,
+               "bad_field");
+}
+
 TEST_F(MessagesApi, AnUnknownMethodGetsTheAnswerOfJsonRpc) {
   const auto answered = [](std::string_view id) {
     return R"({"jsonrpc":"2.0","id":)" + std::string(id) +

@@ -31,7 +31,7 @@ constexpr Row kRows[] = {
     {Method::get, "/download/:file", anyone, Body::none, Run::on_pool, download},
 
     {Method::post, "/session", anyone, Body::required, Run::on_pool, sign_in},
-    {Method::get, "/session", token, Body::none, Run::on_pool, who_am_i},
+    {Method::get, "/session", registrant, Body::none, Run::on_pool, who_am_i},
     {Method::delete_, "/session", token, Body::none, Run::on_pool, sign_out},
 
     {Method::post, "/workspaces", admin, Body::required, Run::on_pool, create_workspace},
@@ -67,6 +67,7 @@ constexpr Row kRows[] = {
     {Method::get, "/events/stream", admin, Body::none, Run::on_pool, all_events},
     {Method::post, "/workspaces/:id/activity", agent, Body::required, Run::on_pool, append_own_row},
     {Method::post, "/workspaces/:id/activity/ack", agent, Body::required, Run::on_pool, ack_inbox},
+    {Method::get, "/workspaces/:id/activity/ack", member, Body::none, Run::on_pool, ack_inbox},
     {Method::post, "/workspaces/:id/notify", agent, Body::required, Run::on_pool, notify},
     {Method::post, "/workspaces/:id/a2a", token, Body::required, Run::on_pool, send_message},
 

@@ -35,11 +35,14 @@ struct AgentOptions {
 // `restante connect`: the agent. Polls, downloads files, hands over, acknowledges.
 struct ConnectOptions {
   AgentOptions agent;
-  std::string exec;              // --exec: a shell command, run once per message
-  bool json = false;             // --json: one JSON object a line on stdout
-  bool reply_to_agents = false;  // --reply-to-agents: send the output of --exec to the agent whose message it answers
-  int file_wait = 20;            // --file-wait: how many seconds a message waits for its files
-  bool install_service = false;  // --install-service: as a systemd user unit, with the same flags
+  std::string exec;                // --exec: a shell command, run once per message
+  std::int64_t exec_timeout = 0;   // --exec-timeout: seconds after which it is ended; 0: no limit
+  int attempts = 5;                // --attempts: how often a command that fails is run for one message
+  bool json = false;               // --json: one JSON object a line on stdout
+  bool reply_to_agents = false;    // --reply-to-agents: send the output of --exec to the agent whose message it answers
+  int file_wait = 20;              // --file-wait: how many seconds a message waits for its files
+  bool install_service = false;    // --install-service: as a systemd user unit, with the same flags
+  bool uninstall_service = false;  // --uninstall-service: undoes it
 };
 Runs<ConnectOptions> connect;
 
@@ -54,9 +57,11 @@ Runs<McpOptions> mcp;
 
 // `restante status`: shows the state of the agent on this machine, from the health file in its state directory; asks no
 // server. Returns 0 when it runs and its last poll is recent; 69 when it runs but does not reach the server; 1 when it
-// does not run; 77 when it has no token yet.
+// does not run; 77 when it has no token yet or the server took it away. Of several agents all are shown, and the
+// largest code is returned.
 struct StatusOptions {
   std::string state;
+  std::string workspace;  // --workspace: only this agent
   bool json = false;
 };
 Runs<StatusOptions> status;
@@ -72,18 +77,31 @@ struct DoctorOptions {
 };
 Runs<DoctorOptions> doctor;
 
-// `restante send`: sends a message and files to an agent and, with --wait, waits until each file was acknowledged or is
-// known to have failed. Only an acknowledged file is called "delivered". Returns 0 only when everything is sent and,
-// with `wait`, every file was acknowledged.
+// `restante send`: sends a message and files to an agent. With --wait it waits until each file was acknowledged or is
+// known to have failed, and a message without files until the agent has taken it; only an acknowledged file is called
+// "delivered". With --reply it waits for the agent's answer and prints it. Returns 0 only when everything is sent and,
+// with `wait`, every file was acknowledged, with `save`, every file of the answer was saved.
 struct SendOptions {
   RemoteOptions remote;
   std::string to;  // id or name; empty: the one workspace the token may write to
   std::string text;
   std::vector<std::string> files;
   bool wait = false;
-  std::int64_t timeout = 0;  // of --wait, in seconds; 0: no limit
+  bool reply = false;
+  std::string save;          // --save: a folder for the files of the answer; empty: they stay on the server
+  std::int64_t timeout = 0;  // of --wait and --reply, in seconds; 0: no limit
 };
 Runs<SendOptions> send;
+
+// `restante chat`: a conversation with an agent at the terminal: what was written before, then lines from stdin as
+// messages and the agent's answers as they come. Ends with stdin or a signal.
+struct ChatOptions {
+  RemoteOptions remote;
+  std::string with;           // id or name; empty: the one workspace the token may write to
+  std::string save;           // --save: a folder for files that come; empty: they stay on the server
+  std::int64_t history = 20;  // how many messages to show first
+};
+Runs<ChatOptions> chat;
 
 // `restante workspace create|list|show|remove|set`: the workspaces of a running server.
 struct WorkspaceOptions {
@@ -142,6 +160,7 @@ struct DelegateOptions {
   std::string within;  // "30m", "6h", "3d"; empty: the server's default
   std::string id;      // chosen by the caller; empty: made by the server
   bool wait = false;
+  std::string save;          // --save: a folder for the files of the result; empty: they stay on the server
   std::int64_t timeout = 0;  // of --wait, in seconds; 0: no limit
 };
 Runs<DelegateOptions> delegate;
@@ -161,6 +180,7 @@ struct TaskOptions {
   RemoteOptions remote;
   std::string id;
   std::string workspace;  // of the caller; empty: that of the token; with the operator's token: any
+  std::string save;       // of show: a folder for the files of the result
   // For retry: sent instead of the task's own files.
   std::vector<std::string> files;
   bool no_files = false;

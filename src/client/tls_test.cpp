@@ -103,6 +103,7 @@ TEST(Tls, AnUnknownAuthorityIsRefused) {
   EXPECT_EQ(failure.doubt, Failure::Doubt::authority);
   EXPECT_TRUE(failure.sentence.starts_with("no secure connection to 127.0.0.1:" + std::to_string(server.port())))
       << failure.sentence;
+  EXPECT_NE(failure.sentence.find("SSL_CERT_FILE"), std::string::npos) << failure.sentence;
 }
 
 TEST(Tls, ACertificateForAnotherNameIsRefused) {

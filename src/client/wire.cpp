@@ -59,6 +59,8 @@ Failure tls_failure(SSL* ssl, const Wire::error_code& error, const std::string& 
   } else if (verify_error != X509_V_OK) {
     if (is_of_authority(verify_error)) failure.doubt = Failure::Doubt::authority;
     failure.sentence += X509_verify_cert_error_string(verify_error);
+    if (failure.doubt == Failure::Doubt::authority)
+      failure.sentence += "; if you trust it, set SSL_CERT_FILE to a file with that certificate or its authority's";
   } else if (reason == SSL_R_WRONG_VERSION_NUMBER) {
     // 1.1.1 and 3.0 report this in different ways; a plain-text server is the usual reason.
     failure.sentence += "the server does not speak TLS on this port";

@@ -91,6 +91,28 @@ ToolResult send_message_to_user(ToolContext& context, Call& call, const Argument
           })};
 }
 
+ToolResult send_message_to_agent(ToolContext& context, Call& call, const Arguments& arguments) {
+  ToolContext::ClientLease api(context, call);
+  const auto target = find_peer(*api, arguments.text("target"));
+  if (target.has_error()) return failure(target.error());
+  const auto hops = context.agent().next_hop_to(*target);
+  if (!hops) {
+    return failure(
+        fmt::format("Not sent: {} automatic answers in a row between two agents are enough. Tell the person "
+                    "with send_message_to_user, or wait for a new message.",
+                    agent::kMostHops));
+  }
+  const auto files = send_files(context, *api, call, arguments.paths("attachments"));
+  if (files.has_error()) return failure(files.error());
+  const auto sent = api->message(*target, arguments.text("message"), *hops, fresh_key(), *files);
+  if (sent.has_error()) return failure(sent.error());
+  return {fmt::format("Sent to agent {}. An answer comes as a message.", *target) + describe_sent(*files),
+          json_object([&](JsonWriter& out) {
+            out.member("status", "sent");
+            write_sent(out, *files);
+          })};
+}
+
 ToolResult chat_history(ToolContext& context, Call& call, const Arguments& arguments) {
   ToolContext::ClientLease api(context, call);
   const auto page = api->history(arguments.whole("limit"), arguments.text("before"));

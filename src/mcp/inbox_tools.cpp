@@ -17,16 +17,21 @@ constexpr std::chrono::milliseconds kPopPatience{2'000};
 constexpr std::chrono::milliseconds kTakeSlice{20};
 constexpr std::chrono::seconds kReportInterval{5};
 
+std::string sender_name(ToolContext& context, Call& call, const agent::Delivery& delivery) {
+  return delivery.source_id ? context.name_of(call, *delivery.source_id) : std::string();
+}
+
 // An answer with a message; or with none, and `otherwise` as its text.
-ToolResult answer_with(const std::shared_ptr<DeliveryQueue::TakenDelivery>& taken, std::size_t waiting,
-                       std::string otherwise) {
+ToolResult answer_with(ToolContext& context, Call& call, const std::shared_ptr<DeliveryQueue::TakenDelivery>& taken,
+                       std::size_t waiting, std::string otherwise) {
   ToolResult answer;
+  const auto name = taken ? sender_name(context, call, taken->delivery()) : std::string();
   answer.structured = json_object([&](JsonWriter& out) {
     out.key("message");
-    taken ? write_delivery(out, taken->delivery()) : out.null();
+    taken ? write_delivery(out, taken->delivery(), name) : out.null();
     out.member("waiting", static_cast<std::int64_t>(waiting));
   });
-  answer.text = taken ? describe(taken->delivery()) : otherwise;
+  answer.text = taken ? describe(taken->delivery(), name) : otherwise;
   if (taken && waiting > 0) answer.text += fmt::format("\n\n{} more {} waiting.", waiting, waiting == 1 ? "is" : "are");
   using Outcome = DeliveryQueue::DeliveryOutcome;
   if (taken) answer.after = [taken](bool written) { taken->finish(written ? Outcome::written : Outcome::put_back); };
@@ -99,9 +104,10 @@ ToolResult wait_for_message(ToolContext& context, Call& call, const Arguments& a
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - steady_clock::now());
     const auto slice = std::clamp<std::chrono::milliseconds>(left, std::chrono::milliseconds(0), kReportInterval);
     if (const auto taken = context.delivery_queue().take(call, slice))
-      return answer_with(taken, waiting_now(context).size(), {});
+      return answer_with(context, call, taken, waiting_now(context).size(), {});
     if (const auto why = ended(context, call); !why.empty()) return failure(why);
-    if (left <= slice) return answer_with({}, waiting_now(context).size(), no_message_text(context, seconds));
+    if (left <= slice)
+      return answer_with(context, call, {}, waiting_now(context).size(), no_message_text(context, seconds));
     const std::chrono::duration<double> waited = steady_clock::now() - began;
     call.progress(waited.count(), static_cast<double>(seconds), "waiting for a message");
   }
@@ -115,8 +121,9 @@ ToolResult inbox_peek(ToolContext& context, Call& call, const Arguments& argumen
                                 : fmt::format("{} in the inbox; inbox_pop takes the oldest.", waiting.size());
   answer.structured = json_object([&](JsonWriter& out) {
     out.array("messages", waiting | std::views::take(limit), [&](const agent::Delivery& delivery) {
-      write_delivery(out, delivery);
-      answer.text += "\n\n" + describe(delivery);
+      const auto name = sender_name(context, call, delivery);
+      write_delivery(out, delivery, name);
+      answer.text += "\n\n" + describe(delivery, name);
     });
     out.member("waiting", std::ssize(waiting));
   });
@@ -139,13 +146,15 @@ ToolResult inbox_pop(ToolContext& context, Call& call, const Arguments& argument
     if (const auto taken = context.delivery_queue().take(call, kTakeSlice)) {
       // Another call was faster, or the files of `wanted` are not here yet.
       if (!wanted.empty() && taken->delivery().id != wanted) return not_the_oldest(taken->delivery());
-      return answer_with(taken, waiting_now(context).size(), {});
+      return answer_with(context, call, taken, waiting_now(context).size(), {});
     }
     if (const auto why = ended(context, call); !why.empty()) return failure(why);
     const auto waiting = waiting_now(context).size();
-    if (waiting == 0) return answer_with({}, 0, "The inbox is empty. wait_for_message waits for the next one.");
+    if (waiting == 0)
+      return answer_with(context, call, {}, 0, "The inbox is empty. wait_for_message waits for the next one.");
     if (steady_clock::now() >= until)
-      return answer_with({}, waiting, "The next message is not ready yet. Try again soon." + connection_note(context));
+      return answer_with(context, call, {}, waiting,
+                         "The next message is not ready yet. Try again soon." + connection_note(context));
   }
 }
 

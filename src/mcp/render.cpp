@@ -32,8 +32,10 @@ std::string text_of(const Delivery& delivery) {
 // True for the result of a task that had been given up.
 bool is_late(const Delivery& delivery) { return delivery.body.flag("late"); }
 
-std::string heading(const Delivery& delivery) {
-  const auto who = delivery.source_id ? "agent " + *delivery.source_id : std::string("the person");
+std::string heading(const Delivery& delivery, const std::string& name) {
+  const auto id = delivery.source_id.value_or("");
+  const auto agent = name.empty() ? "agent " + id : fmt::format("agent {} ({})", name, id);
+  const auto who = delivery.source_id ? agent : std::string("the person");
   if (delivery.type == "file") return "A file from " + who;
   if (delivery.type == "result") {
     return fmt::format("The result of task {} ({}{}) from {}", delivery.delegation_id,
@@ -57,14 +59,16 @@ std::string describe(const DeliveredFile& file) {
   return file.reason.empty() ? line : line + " (" + file.reason + ")";
 }
 
-std::string describe(const Delivery& delivery) {
-  auto text = fmt::format("{} (id {}, {})", heading(delivery), delivery.id, delivery.created_at);
+std::string describe(const Delivery& delivery, const std::string& name) {
+  auto text = fmt::format("{} (id {}, {})", heading(delivery, name), delivery.id, delivery.created_at);
   if (delivery.again) text += "\nIt may have been handed over once before; compare the id.";
   if (const auto content = text_of(delivery); !content.empty()) text += ":\n" + content;
   if (!delivery.files.empty() && delivery.type != "file") text += "\nFiles:";
   for (const auto& file : delivery.files) text += "\n" + describe(file);
   if (delivery.type == "message" && !delivery.delegation_id.empty())
     text += "\nWhen it is done, or cannot be done, report that with complete_task.";
+  if (delivery.type == "message" && delivery.delegation_id.empty() && delivery.source_id)
+    text += "\nAnswer this agent with send_message_to_agent; the person does not see it.";
   return text;
 }
 
@@ -81,12 +85,13 @@ DeliveredFile file_of(const Json& attachment, const std::vector<agent::FileRecor
   return file;
 }
 
-void write_delivery(JsonWriter& out, const Delivery& delivery) {
+void write_delivery(JsonWriter& out, const Delivery& delivery, const std::string& name) {
   out.object([&] {
     out.member("type", delivery.type);
     out.member("id", delivery.id);
     out.member("from", delivery.source_id ? "agent" : "person");
     out.member_if("source_id", delivery.source_id);
+    out.member_if("source_name", name);
     out.member("created_at", delivery.created_at);
     out.member("text", text_of(delivery));
     write_files(out, delivery.files);

@@ -12,10 +12,11 @@ namespace restante::mcp {
 
 // "- a.pdf, 48213 bytes, sha256 …, at /path", or the reason why it has not landed.
 std::string describe(const agent::DeliveredFile& file);
-std::string describe(const agent::Delivery& delivery);
+// `name` is that of the sending agent; empty: a person, or not known.
+std::string describe(const agent::Delivery& delivery, const std::string& name = {});
 
 // A file that the server describes as {uri, name, size}, with what this agent knows of it, if anything.
 agent::DeliveredFile file_of(const Json& attachment, const std::vector<agent::FileRecord>& known);
-void write_delivery(JsonWriter& out, const agent::Delivery& delivery);
+void write_delivery(JsonWriter& out, const agent::Delivery& delivery, const std::string& name = {});
 
 }  // namespace restante::mcp

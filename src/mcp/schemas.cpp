@@ -67,6 +67,7 @@ std::string message(Null null) {
                  text("id"),
                  {"from", one_of({"person", "agent"})},
                  {"source_id", described("string", "the workspace of the agent that wrote")},
+                 {"source_name", described("string", "the name of that agent")},
                  text("created_at"),
                  text("text"),
                  {"files", list_of(file())},

@@ -186,7 +186,8 @@ void Session::begin_call(const Incoming& message, const std::shared_ptr<Response
   });
 }
 
-ToolResult Session::run(const Tool& tool, Call& call, const Json& arguments) {
+ToolResult Session::run(const Tool& tool, Call& call, const Json& given) {
+  const Json arguments = with_known_names(tool, given);
   if (auto wrong = check_arguments(tool, arguments); !wrong.empty()) return failure(std::move(wrong) + ".");
   try {
     if (tool.begins == Tool::Begins::connected) {

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -17,21 +18,6 @@ constexpr std::chrono::seconds kWaitSlice{1};
 constexpr std::chrono::seconds kAskEvery{2};
 
 bool is_final(const std::string& status) { return status == "completed" || status == "failed" || status == "stuck"; }
-
-// The peer's id: `meant` itself if it is an id, otherwise the one peer of that name.
-client::Outcome<std::string> find_peer(agent::ApiClient& api, const std::string& meant) {
-  if (const auto id = WorkspaceId::parse(meant)) return id->text();
-  using client::Failure;
-  const auto peers = api.peers();
-  if (peers.has_error()) return peers.error();
-  std::vector<std::string> found;
-  for (const Json& peer : *peers) {
-    if (peer.text("name") == meant) found.push_back(peer.text("id"));
-  }
-  if (found.size() == 1) return found.front();
-  return Failure(Failure::Kind::stopped, found.empty() ? "no peer has this id or name; list_peers shows them"
-                                                       : "several peers have this name; give the id of one");
-}
 
 struct Given {
   std::string id, target;
@@ -135,6 +121,21 @@ ToolResult answer_with(ToolContext& context, const agent::ReceivedRow& row, cons
 
 }  // namespace
 
+client::Outcome<std::string> find_peer(agent::ApiClient& api, const std::string& meant) {
+  if (const auto id = WorkspaceId::parse(meant)) return id->text();
+  using client::Failure;
+  const auto peers = api.peers();
+  if (peers.has_error()) return peers.error();
+  std::vector<std::string> found;
+  for (const Json& peer : *peers) {
+    if (peer.text("name") == meant) found.push_back(peer.text("id"));
+  }
+  if (found.size() == 1) return found.front();
+  return Failure(Failure::Kind::stopped, found.empty() ? "no peer has this id or name; list_peers shows them"
+                                                       : "several peers have this name; give the id of one: " +
+                                                             fmt::format("{}", fmt::join(found, ", ")));
+}
+
 ToolResult delegate_task_async(ToolContext& context, Call& call, const Arguments& arguments) {
   ToolContext::ClientLease api(context, call);
   const auto given = give(context, *api, call, arguments, fresh_key());
@@ -179,10 +180,11 @@ ToolResult delegate_task(ToolContext& context, Call& call, const Arguments& argu
   }
   if (call.cancelled()) return failure("This was cancelled.");
   const TaskView task{id, given->target, status};
-  return answer_with(task,
-                     fmt::format("Task {} is not done after {} s (it is {}). Its result will come as a message of "
-                                 "type result; check_task_status shows its state.",
-                                 id, seconds, status));
+  return answer_with(
+      task, fmt::format("Task {} is not done after {} s (it is {}), and goes on. To wait on, call wait_for_message: "
+                        "the result comes as a message of type result. check_task_status with this delegation_id "
+                        "shows its state. Do not give the task again.",
+                        id, seconds, status));
 }
 
 ToolResult check_task_status(ToolContext& context, Call& call, const Arguments& arguments) {
@@ -200,9 +202,19 @@ ToolResult complete_task(ToolContext& context, Call& call, const Arguments& argu
   const auto result = arguments.text("result"), error = arguments.text("error");
   if (result.empty() == error.empty()) return failure("Give either result (it is done) or error (it cannot be done).");
   ToolContext::ClientLease api(context, call);
+  const auto id = arguments.text("delegation_id");
+  // An ended task keeps its end. A stuck one still takes a late result.
+  const auto before = api->delegation(id);
+  const auto status = before.has_value() ? before->text("status") : std::string();
+  if (status == "completed" || status == "failed") {
+    const auto task = view_of(*before, context.agent().files());
+    return answer_with(task,
+                       fmt::format("Task {} had ended before, as {}. This call changed nothing, and its result was "
+                                   "not sent. What stands:",
+                                   id, status));
+  }
   const auto files = send_files(context, *api, call, arguments.paths("attachments"));
   if (files.has_error()) return failure(files.error());
-  const auto id = arguments.text("delegation_id");
   using Ended = agent::ApiClient::Ended;
   const auto ended = error.empty() ? api->end_delegation(id, Ended::completed, result, fresh_key(), *files)
                                    : api->end_delegation(id, Ended::failed, error, fresh_key(), *files);

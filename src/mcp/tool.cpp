@@ -12,6 +12,11 @@ using Type = Param::Type;
 using Need = Param::Need;
 
 constexpr std::size_t kMostPaths = 64;
+// Other names of parameters, and ours.
+constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {{"timeout_secs", "timeout_seconds"},
+                                                                         {"workspace_id", "target"},
+                                                                         {"task_id", "delegation_id"},
+                                                                         {"before_ts", "before"}};
 
 void write_type(JsonWriter& out, const Param& param) {
   switch (param.type) {
@@ -132,6 +137,20 @@ std::string render(const ToolResult& answer, const Version& version) {
     if (version.structured && !answer.structured.empty()) out.raw_member("structuredContent", answer.structured);
     out.member("isError", answer.failed);
   });
+}
+
+Json with_known_names(const Tool& tool, Json given) {
+  const auto has_param = [&](std::string_view name) {
+    return std::ranges::find(tool.params, name, &Param::name) != tool.params.end();
+  };
+  for (const auto& [other, ours] : kOtherNames) {
+    const Json* value = given.find(other);
+    if (!value || given.find(ours) || has_param(other) || !has_param(ours)) continue;
+    Json moved = *value;
+    given.erase(other);
+    given.set(ours, std::move(moved));
+  }
+  return given;
 }
 
 std::string check_arguments(const Tool& tool, const Json& given) {

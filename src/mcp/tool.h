@@ -70,6 +70,9 @@ const Tool* find_tool(std::string_view name);
 std::string list_tools(const Version& version);
 // The result of tools/call.
 std::string render(const ToolResult& answer, const Version& version);
+// The arguments with the names of this tool's parameters. Some clients have learned other names: timeout_secs,
+// workspace_id and a few more.
+Json with_known_names(const Tool& tool, Json given);
 // What is wrong with the arguments, as a sentence; empty: they are valid.
 std::string check_arguments(const Tool& tool, const Json& given);
 

@@ -33,6 +33,19 @@ std::unique_ptr<agent::ApiClient> ToolContext::borrow() {
   return agent_.open_client();
 }
 
+std::string ToolContext::name_of(Call& call, const std::string& workspace) {
+  {
+    const MutexLock lock(mutex_);
+    if (const auto found = names_.find(workspace); found != names_.end()) return found->second;
+  }
+  ClientLease api(*this, call);
+  const auto peers = api->peers();
+  if (peers.has_error()) return {};
+  const MutexLock lock(mutex_);
+  for (const Json& peer : *peers) names_[peer.text("id")] = peer.text("name");
+  return names_[workspace];
+}
+
 ToolContext::ClientLease::ClientLease(ToolContext& context, Call& call)
     : context_(context), call_(call), api_(context.borrow()) {
   call_.when_cancelled([this] { api_->cancel(); });

@@ -1,6 +1,7 @@
 // ToolContext: what the tools work with: the agent that runs in this process, the queue where its deliveries wait,
 // which files may be sent, and clients of the server, which stay connected from one call to the next. Thread-safe.
 #pragma once
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -48,6 +49,9 @@ class ToolContext {
   // agent that has just been started.
   std::string connection_problem();
 
+  // The name of another agent; empty when it is not known. Asks the server once for each agent.
+  std::string name_of(Call& call, const std::string& workspace);
+
   // A client for the length of one call; a cancellation of the call ends its requests.
   class ClientLease {
    public:
@@ -71,6 +75,7 @@ class ToolContext {
   const AttachmentRules attachments_;
   Mutex mutex_;
   std::vector<std::unique_ptr<agent::ApiClient>> idle_ RESTANTE_GUARDED_BY(mutex_);
+  std::map<std::string, std::string> names_ RESTANTE_GUARDED_BY(mutex_);  // of other agents, by id
 };
 
 // A failed request as an answer: the server's sentence, and what to do.

@@ -55,10 +55,30 @@ TEST(Tools, ArgumentsAreCheckedAgainstTheirSchema) {
   EXPECT_THAT(wrong("send_message_to_user", many + "]}"), HasSubstr("at most 64"));
 }
 
+TEST(Tools, OtherNamesOfArgumentsThatClientsUseAreTaken) {
+  const auto renamed = [](std::string_view name, std::string_view given) {
+    return with_known_names(tool(name), json(given)).dump();
+  };
+  EXPECT_EQ(renamed("wait_for_message", R"({"timeout_secs":5})"), R"({"timeout_seconds":5})");
+  EXPECT_EQ(renamed("delegate_task", R"({"workspace_id":"a","task":"t","timeout_secs":5})"),
+            R"({"task":"t","timeout_seconds":5,"target":"a"})");
+  EXPECT_EQ(renamed("delegate_task", R"({"target":"a","workspace_id":"b"})"), R"({"target":"a","workspace_id":"b"})")
+      << "two values: refused by the check";
+  EXPECT_EQ(renamed("complete_task", R"({"task_id":"d"})"), R"({"delegation_id":"d"})");
+  EXPECT_EQ(renamed("list_peers", R"({"workspace_id":"b"})"), R"({"workspace_id":"b"})");
+  EXPECT_THAT(check_arguments(tool("delegate_task"), json(R"({"target":"a","workspace_id":"b","task":"t"})")),
+              HasSubstr("takes"));
+}
+
+TEST(Tools, ATaskIsWaitedForLessThanTheUsualLimitOfClients) {
+  const Json none = json(R"({"target":"a","task":"b"})");
+  EXPECT_LT(Arguments(none, tool("delegate_task").params).whole("timeout_seconds"), 60);
+}
+
 TEST(Tools, AMissingArgumentHasItsDefault) {
   const auto given = json(R"({"target":"a","task":"b","attachments":["x","y"]})");
   const Arguments arguments(given, tool("delegate_task").params);
-  EXPECT_EQ(arguments.whole("timeout_seconds"), 600);
+  EXPECT_EQ(arguments.whole("timeout_seconds"), 45);
   EXPECT_EQ(arguments.text("task"), "b");
   EXPECT_EQ(arguments.text("no_such"), "");
   EXPECT_EQ(arguments.paths("attachments").size(), 2u);
@@ -80,11 +100,19 @@ TEST(Tools, TheHintsShowWhichToolOnlyReadsAndWhichReachesOthers) {
   struct Hints {
     bool reads, outside;
   };
-  const std::map<std::string, Hints> expected = {
-      {"wait_for_message", {false, false}},   {"inbox_peek", {true, false}},           {"inbox_pop", {false, false}},
-      {"list_files", {true, false}},          {"send_message_to_user", {false, true}}, {"delegate_task", {false, true}},
-      {"delegate_task_async", {false, true}}, {"check_task_status", {true, false}},    {"complete_task", {false, true}},
-      {"list_peers", {true, false}},          {"get_workspace_info", {true, false}},   {"chat_history", {true, false}}};
+  const std::map<std::string, Hints> expected = {{"wait_for_message", {false, false}},
+                                                 {"inbox_peek", {true, false}},
+                                                 {"inbox_pop", {false, false}},
+                                                 {"list_files", {true, false}},
+                                                 {"send_message_to_user", {false, true}},
+                                                 {"delegate_task", {false, true}},
+                                                 {"send_message_to_agent", {false, true}},
+                                                 {"delegate_task_async", {false, true}},
+                                                 {"check_task_status", {true, false}},
+                                                 {"complete_task", {false, true}},
+                                                 {"list_peers", {true, false}},
+                                                 {"get_workspace_info", {true, false}},
+                                                 {"chat_history", {true, false}}};
   const auto listed = json(list_tools(negotiate("2025-11-25")));
   std::set<std::string> seen;
   for (const Json& one : *listed.find("tools")->if_array()) {

@@ -41,11 +41,17 @@ constexpr Param kSendParams[] = {
     text("message", Need::required, "The text for the person. Markdown is fine."),
     kAttachments,
 };
+constexpr Param kSendToAgentParams[] = {
+    kTarget,
+    text("message", Need::required, "The text for the other agent."),
+    kAttachments,
+};
 constexpr Param kDelegateParams[] = {
     kTarget,
     kTask,
     kAttachments,
-    whole("timeout_seconds", 1, 21'600, 600, "How long to wait for the result before returning without it."),
+    whole("timeout_seconds", 1, 21'600, 45,
+          "How long to wait for the result before returning without it. Many clients end a call after 60 s."),
 };
 constexpr Param kDelegateAsyncParams[] = {kTarget, kTask, kAttachments};
 constexpr Param kStatusParams[] = {kDelegation};
@@ -85,9 +91,15 @@ std::span<const Tool> tools() {
        "Send a message, with files of this machine if you like, to the person behind this workspace. This is how "
        "you answer: they do not see what you only print.",
        kSendParams, sent_schema(), Effect::writes, send_message_to_user},
+      {"send_message_to_agent", "Write to another agent",
+       "Send a message, with files of this machine if you like, to another agent. This is how you answer a message "
+       "that "
+       "an agent wrote; a task is answered with complete_task. The person does not see it.",
+       kSendToAgentParams, sent_schema(), Effect::writes, send_message_to_agent},
       {"delegate_task", "Give a task to another agent and wait",
-       "Give a task to another agent and wait for its result. When the time is up first, the task continues and its "
-       "result comes later as a message of type result.",
+       "Give a task to another agent and wait for its result, for 45 s unless you ask for another time. When the time "
+       "is "
+       "up first, the task continues and its result comes later as a message of type result: call wait_for_message.",
        kDelegateParams, task_schema(), Effect::writes, delegate_task},
       {"delegate_task_async", "Give a task to another agent",
        "Give a task to another agent and go on. Returns the delegation_id at once; the result comes later as a message "

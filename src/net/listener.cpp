@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "base/until_memory.h"
 
 namespace restante::net {
@@ -45,10 +46,10 @@ Listener::Listener(const Endpoint& endpoint, Shared& shared, std::vector<std::un
   if (!ec) acceptor_.listen(asio::socket_base::max_listen_connections, ec);
   if (!ec) acceptor_.native_non_blocking(true, ec);
   if (ec == asio::error::address_in_use) {
-    throw std::runtime_error(
+    throw Unavailable(
         fmt::format("listen: {} is in use by another program; choose another port, or 0 for a free one", shown));
   }
-  if (ec) throw std::runtime_error(fmt::format("listen: cannot listen on {}: {}", shown, ec.message()));
+  if (ec) throw Unavailable(fmt::format("listen: cannot listen on {}: {}", shown, ec.message()));
 }
 
 std::string Listener::address() const {

@@ -10,7 +10,7 @@ import time
 import pytest
 
 BINARY = os.environ["RESTANTE_BINARY"]
-COMMANDS = ["serve", "dev", "connect", "mcp", "status", "doctor", "send", "workspace", "token", "invite", "uploads", "delegate", "tasks", "task", "sweep", "clock", "blobs", "restored", "migrate", "move", "config", "completion"]
+COMMANDS = ["serve", "dev", "connect", "mcp", "status", "doctor", "send", "chat", "workspace", "token", "invite", "uploads", "delegate", "tasks", "task", "sweep", "clock", "blobs", "restored", "migrate", "move", "config", "completion"]
 GROUPS = {"workspace": ["create", "list", "show", "remove", "set"], "token": ["list", "create", "revoke", "admin"],
           "migrate": ["up", "down", "status"], "task": ["show", "cancel", "retry"]}
 EVERY_COMMAND = [*COMMANDS, *(f"{group} {word}" for group, words in GROUPS.items() for word in words)]
@@ -162,6 +162,21 @@ def test_a_mistyped_variable_is_refused_with_the_nearest_one():
     assert restante("config", RESTANTE_URL="x", RESTANTE_TOKEN="x").returncode == 0
 
 
+def test_a_variable_of_a_poller_is_refused_with_what_it_is():
+    sentence = refused(78, "serve", RESTANTE_DIR="/x")
+    assert "poller" in sentence and "env -u RESTANTE_DIR" in sentence
+
+
+def test_a_data_directory_that_cannot_be_used_is_69_and_a_sentence(tmp_path):
+    (tmp_path / "file").write_text("")
+    sentence = refused(69, "serve", "--port", "0", "--data", str(tmp_path / "file" / "data"))
+    assert "cannot be used: Not a directory" in sentence and "--data" in sentence
+
+
+def test_a_database_that_is_away_is_69(tmp_path):
+    assert "cannot be opened" in refused(69, "serve", "--port", "0", "--data", str(tmp_path), "--database", "postgres://x@127.0.0.1:1/x")
+
+
 def test_flags_win_over_variables_and_variables_over_the_file(tmp_path):
     file = write(tmp_path / "c.toml", "data = 'file'\n[log]\nlevel = 'warn'\n[threads]\npool = 3\n")
     text = restante("config", "--data", "flag", RESTANTE_CONFIG=file, RESTANTE_DATA="variable", RESTANTE_LOG_LEVEL="error").stdout
@@ -229,7 +244,7 @@ def completed(*words, cwd=None):
 def test_bash_completes_commands_flags_values_and_settings(tmp_path):
     assert completed("restante", "") == [*COMMANDS, "--help", "--version"]
     assert completed("restante", "co") == ["connect", "config", "completion"]
-    assert completed("restante", "serve", "--p") == ["--public-url"]
+    assert completed("restante", "serve", "--p") == ["--public-url", "--port"]
     assert completed("restante", "dev", "--no") == ["--no-agent"]
     assert completed("restante", "completion", "b") == ["bash"]
     assert completed("restante", "serve", "--set", "log.") == ["log.level=", "log.requests="]

@@ -97,10 +97,26 @@ def test_a_workspace_is_found_by_its_name_if_no_other_has_it(operator):
     assert re.search(rf"^Id +{workspace_id}$", shown, re.M) and re.search(r"^Status +awaiting agent$", shown, re.M)
     child = operator.json("workspace", "create", "Child", "--parent", "Only one")
     assert child["parent_id"] == workspace_id
-    operator("workspace", "create", "Duplicate")
-    operator("workspace", "create", "Duplicate")
-    assert "several workspaces" in operator.refused(1, "workspace", "show", "Duplicate")
+    ids = [operator.json("workspace", "create", "Duplicate")["id"] for _ in range(2)]
+    refused = operator.refused(1, "workspace", "show", "Duplicate")
+    assert "several workspaces" in refused and all(f"{one} (never seen)" in refused for one in ids), "the candidates, and when they were seen"
+    assert ids[1] in operator("workspace", "show", ids[1][-8:]), "the short id is enough"
     assert 'no workspace is called "Unknown"' in operator.refused(1, "workspace", "show", "Unknown")
+
+
+def test_where_two_share_a_name_a_short_id_is_shown_beside_it(operator, server):
+    first, second = (Workspace(server, "Twin") for _ in range(2))
+    operator("delegate", "compare", "--from", first.id, "--to", second.id)
+    listed = operator("tasks")
+    assert f"Twin ({first.id[-8:]})" in listed and f"Twin ({second.id[-8:]})" in listed
+
+
+def test_on_a_terminal_a_second_workspace_of_the_same_name_is_asked_about(operator, server):
+    first = operator.json("workspace", "create", "Asked twice")["id"]
+    command = [binary(), "workspace", "create", "Asked twice", *map(str, operator.where)]
+    shown = on_a_terminal(command, answer_to="[y/N]", typed="\n")
+    assert first in shown and "Make another one?" in shown and "Nothing was made." in shown
+    assert 'Created "Asked twice"' in on_a_terminal(command, answer_to="[y/N]", typed="y\n")
 
 
 def test_set_changes_and_clears_the_description_of_a_workspace(operator):
@@ -271,6 +287,28 @@ def test_a_server_that_does_not_run_is_69_and_the_sentence_contains_what_to_try(
     assert (done.returncode, done.stdout) == (69, "")
     for hint in [f"127.0.0.1:{port}", "restante serve", "--url", "RESTANTE_URL"]:
         assert hint in done.stderr
+
+
+def test_the_server_of_this_machine_is_found_by_its_data_directory(start, tmp_path):
+    server = start()
+    assert (server.data / "address").read_text() == f"http://127.0.0.1:{server.port}\n"
+    assert restante("workspace", "list", "--data", server.data).returncode == 0
+    (tmp_path / "data").symlink_to(server.data)
+    assert restante("workspace", "list", cwd=tmp_path).returncode == 0
+    server.stop()
+    assert not (server.data / "address").exists()
+
+
+def test_a_refusal_names_the_address_that_was_asked_and_whose_token_it_was(server, tmp_path):
+    url = f"http://127.0.0.1:{server.port}"
+    workspace = Workspace(server)
+    token = tmp_path / "agent.token"
+    token.write_text(workspace.token)
+    for command, code in ((["workspace", "list"], 77), (["workspace", "show", "01999a3c-7a10-7c52-b2a5-3f0c6d1f9b42"], 77)):
+        done = restante(*command, "--url", url, "--token-file", token)
+        assert done.returncode == code and url in done.stderr and str(token) in done.stderr, done
+    gone = restante("workspace", "show", "01999a3c-7a10-7c52-b2a5-3f0c6d1f9b42", "--url", url, "--data", server.data)
+    assert gone.returncode == 1 and url in gone.stderr and "admin.token" in gone.stderr, gone
 
 
 def test_a_missing_or_wrong_token_is_77_and_the_sentence_names_where_it_was_looked_for(server, tmp_path):

@@ -231,6 +231,46 @@ def test_json_lines_go_to_stdout_and_nothing_else_does(workspace, connect):
     assert workspace.messages() == []
 
 
+def test_a_json_agent_answers_by_lines_on_stdin_whenever_it_is_ready(server, workspace, connect, tmp_path):
+    agent = connect(url_of(server), token=workspace.token, mode="json", stdin=True)
+    for text in ("first", "second"):
+        send(workspace, text)
+    first, second = (json.loads(agent.stdout.wait(lambda line: text in line, text.decode())) for text in (b"first", b"second"))
+    (tmp_path / "chart.txt").write_text("a chart")
+    agent.type({"reply_to": second["id"], "text": "to the second", "files": [str(tmp_path / "chart.txt"), str(tmp_path / "none.txt")]})
+    wait_until(lambda: len(workspace.messages()) == 1, "the answer")
+    agent.type({"reply_to": first["id"], "text": "to the first"})
+    agent.type({"text": "by the way"})
+    agent.type({"reply_to": "nobody", "text": "x"})
+    agent.type({"replyto": first["id"], "text": "x"})
+    agent.wait_printed("no delivery with the id nobody")
+    agent.wait_printed('no member "replyto"')
+    wait_until(lambda: len(workspace.messages()) == 3, "the answers")
+    rows = [row["response_body"] for row in workspace.activity() if row["method"] == "notify"]
+    assert [row.get("reply_to") for row in rows] == [second["id"], first["id"], None]
+    assert rows[0]["result"].startswith("to the second\n[not attached: none.txt: ") and rows[0]["parts"][0]["file"]["name"] == "chart.txt"
+    assert agent.stop() == 0
+    assert list((agent.state / "answers").iterdir()) == [], "the copies are deleted once they are sent"
+
+
+def test_an_answer_line_survives_a_kill_and_ends_the_task_it_answers(server, workspace, connect, proxy):
+    planner = Workspace(server, "planner of tasks")
+    line = proxy(server.port)
+    agent = connect(line.url, token=workspace.token, mode="json", stdin=True)
+    agent.wait_printed("connected to")
+    given = server.request("POST", planner.path("delegate"), token=planner.token, json_body={"target_id": workspace.id, "task": "count", "delegation_id": "t1"})
+    assert given.status in (200, 201, 202), given
+    delivery = json.loads(agent.stdout.wait(lambda line: b'"delegation_id":"t1"' in line, "the task"))
+    line.gate = lambda data: False  # nothing gets out any more
+    agent.type({"reply_to": delivery["id"], "text": "two"})
+    wait_until(lambda: b'"replied"' in (agent.state / "journal").read_bytes(), "the answer is recorded")
+    agent.kill()
+    connect(url_of(server), token=workspace.token, keep=agent, mode="json")
+    state = lambda: server.get(planner.path("delegations/t1"), token=planner.token).json()
+    wait_until(lambda: state()["status"] == "completed", "the task has its result")
+    assert state()["result"] == "two"
+
+
 def test_a_line_for_a_person_names_the_file_its_size_and_its_path(workspace, connect):
     agent = connect(url_of(workspace.server), token=workspace.token, mode="lines")
     workspace.upload(("a.txt", b"12345"))
@@ -667,3 +707,129 @@ def test_a_token_revoked_while_connected_ends_the_agent_with_a_sentence_with_wha
         workspace.server.request("DELETE", workspace.path(f"tokens/{token['id']}"), token=admin)
     assert agent.wait_exit() == 77
     assert b"restante connect --enrol" in agent.stderr()[-1]
+
+
+def enrolment(server, name):
+    """(id, enrolment token) of a new workspace."""
+    made = server.request("POST", "/workspaces", token=server.admin_token, json_body={"name": name}).json()
+    return made["id"], made["connection"]["enrolment_token"]
+
+
+def states(home):
+    return home / ".local/state/restante/agents"
+
+
+def test_a_second_agent_on_one_machine_just_works_and_each_has_its_own_state(server, connect, tmp_path):
+    ids = []
+    for name in ("first here", "second here"):
+        workspace_id, token = enrolment(server, name)
+        ids.append(workspace_id)
+        agent = connect(url_of(server), home=tmp_path, arguments=["--enrol", token], reply=f"I am {name}")
+        agent.wait_printed(f"as {name} (workspace {workspace_id})")
+        agent.wait_printed(f"files land in {agent.dir}/.molecule/chat-uploads; to stop: Ctrl-C")
+        assert (states(tmp_path) / workspace_id / "token").exists()
+    for workspace_id, name in zip(ids, ("first here", "second here")):
+        workspace = Workspace(server, known=(workspace_id, (states(tmp_path) / workspace_id / "token").read_text().strip()))
+        send(workspace, "who are you?")
+        wait_until(lambda: workspace.messages() == [f"I am {name}"], "its answer")
+    unnamed = connect(None, home=tmp_path)
+    assert unnamed.wait_exit() == 64
+    unnamed.wait_printed("which agent?")
+    unnamed.wait_printed(ids[1])
+    again = connect(None, home=tmp_path, arguments=["--workspace", ids[0]])
+    assert again.wait_exit() == 75, "that one runs already"
+
+
+def test_the_only_agent_needs_no_name_also_with_the_state_of_an_earlier_version(server, connect, tmp_path):
+    workspace_id, token = enrolment(server, "the only one")
+    first = connect(url_of(server), home=tmp_path, arguments=["--enrol", token])
+    first.wait_printed("connected to")
+    assert first.stop() == 0
+    (states(tmp_path) / workspace_id).rename(tmp_path / ".local/state/restante/connect")
+    again = connect(None, home=tmp_path)
+    again.wait_printed(f"workspace {workspace_id}")
+    assert again.stop() == 0
+    assert not (states(tmp_path) / workspace_id).exists(), "the old place is used as it is"
+    new = server.request("POST", "/admin/invites", token=server.admin_token, json_body={"kind": "enrolment", "workspace_id": workspace_id}).json()
+    renewed = connect(None, home=tmp_path, arguments=["--enrol", new["token"]])
+    renewed.wait_printed(f"workspace {workspace_id}")
+    assert renewed.stop() == 0
+    assert not (states(tmp_path) / workspace_id).exists(), "a new line for the same workspace goes on with its state"
+
+
+def test_an_enrolment_token_is_not_spent_before_everything_else_was_checked(server, workspace, connect, tmp_path):
+    workspace_id, token = enrolment(server, "enrolled late")
+    typo = connect(url_of(server), home=tmp_path, arguments=["--enrol", token], exec_command="./anser.sh")
+    assert typo.wait_exit() == 64
+    typo.wait_printed("--exec cannot be run: ./anser.sh: No such file or directory")
+    typo.dir.write_text("a file where the folder should be")
+    nowhere = connect(url_of(server), home=tmp_path, keep=typo, arguments=["--enrol", token])
+    assert nowhere.wait_exit() != 0
+    nowhere.wait_printed("The enrolment token was not used")
+    other = connect(url_of(server), token=workspace.token)
+    other.wait_printed("connected to")
+    assert other.stop() == 0
+    foreign = connect(url_of(server), keep=other, arguments=["--enrol", token])
+    assert foreign.wait_exit() != 0
+    foreign.wait_printed(f"this state belongs to workspace {workspace.id}")
+    connect(url_of(server), home=tmp_path, arguments=["--enrol", token]).wait_printed(f"workspace {workspace_id}")
+
+
+def test_a_token_finds_its_workspace_by_asking_the_server(server, connect, tmp_path):
+    for name in ("by a file", "by a variable"):
+        workspace = Workspace(server, name)
+        given = {"token": workspace.token} if name == "by a file" else {"environment": {"RESTANTE_TOKEN": workspace.token}}
+        agent = connect(url_of(server), home=tmp_path, **given)
+        agent.wait_printed(f"as {name} (workspace {workspace.id})")
+        assert (states(tmp_path) / workspace.id / "state.json").exists()
+        assert agent.stop() == 0
+
+
+def test_a_command_that_cannot_be_run_pauses_and_destroys_no_mail(workspace, connect, tmp_path):
+    script = tmp_path / "answer.sh"
+    script.write_text("#!/bin/sh\nexit 3\n")
+    script.chmod(0o755)
+    agent = connect(url_of(workspace.server), token=workspace.token, exec_command=str(script))
+    agent.wait_printed("connected to")
+    script.rename(tmp_path / "away.sh")
+    send(workspace, "hello")
+    agent.wait_printed("the command cannot be run: it ended with exit code 127; deliveries wait")
+    wait_until(lambda: b"cannot be run" in (agent.state / "health.json").read_bytes(), "status shows it")
+    script.write_text("#!/bin/sh\necho back again\n")
+    script.chmod(0o755)
+    wait_until(lambda: workspace.messages() == ["back again"], "the message is handled after all")
+    agent.wait_printed("message from the person: handled, the answer is sent")
+
+
+def test_a_command_is_ended_after_its_time_and_the_sender_reads_its_last_errors(workspace, connect):
+    command = "echo starting >&2; echo the disk is on fire >&2; exec sleep 600"
+    agent = connect(url_of(workspace.server), token=workspace.token, exec_command=command, arguments=["--exec-timeout", "1", "--attempts", "1"])
+    send(workspace, "hello")
+    wait_until(workspace.messages, "the failure")
+    assert workspace.messages() == ["The agent could not handle this: the command took longer than 1 s and was ended. The last lines of its "
+                                    "errors:\nstarting\nthe disk is on fire"]
+    agent.wait_printed("the disk is on fire")
+    agent.wait_printed("(attempt 1 of 1)")
+
+
+def test_waiting_for_the_command_of_an_earlier_run_is_said(workspace, connect, tmp_path):
+    gate, command = tmp_path / "go", "while [ ! -e '{}' ]; do sleep 0.05; done; echo done"
+    first = connect(url_of(workspace.server), token=workspace.token, exec_command=command.format(gate))
+    send(workspace, "hello")
+    wait_until(lambda: list((first.state / "runs").glob("*.lock")) if (first.state / "runs").exists() else None, "the command runs")
+    wait_until(lambda: all(path.read_text().strip() for path in (first.state / "runs").glob("*.lock")), "its runner has its process id")
+    first.kill()
+    second = connect(url_of(workspace.server), token=workspace.token, keep=first, exec_command=command.format(gate))
+    second.wait_printed("the command of an earlier run still works on")
+    gate.touch()
+    wait_until(lambda: workspace.messages() == ["done"], "its answer")
+
+
+def test_a_long_answer_travels_as_a_file_in_the_chat_too(workspace, connect):
+    connect(url_of(workspace.server), token=workspace.token, exec_command="head -c 300000 /dev/zero | tr '\\0' x")
+    send(workspace, "tell me all")
+    wait_until(workspace.messages, "the answer")
+    row, = [row for row in workspace.activity() if row["method"] == "notify"]
+    assert row["response_body"]["result"].endswith("[cut; all of it is in output.txt]")
+    part, = row["response_body"]["parts"]
+    assert (part["file"]["name"], part["file"]["size"]) == ("output.txt", 300000)

@@ -2,6 +2,7 @@
 import json
 import os
 import pwd
+import re
 import shlex
 import socket
 import subprocess
@@ -131,6 +132,38 @@ def test_the_exit_code_of_status_is_the_state_of_the_agent(start, connect, tmp_p
     assert "stopped" in text and "Start it with: restante connect" in text
 
 
+def test_status_tells_revoked_from_stopped_and_shows_what_is_under_way(workspace, connect, tmp_path):
+    server, gate = workspace.server, tmp_path / "go"
+    agent = connect(url_of(server), token=workspace.token, exec_command=f"while [ ! -e '{gate}' ]; do sleep 0.05; done; echo done")
+    text = lambda: run("status", "--state", str(agent.state))
+    for word in ("one", "two"):
+        send(workspace, word)
+    wait_until(lambda: "message from the person, begun" in text().stdout, "what it works on")
+    wait_until(lambda: re.search(r"messages behind it +1\n", text().stdout), "what waits for it")
+    gate.touch()
+    wait_until(lambda: len(workspace.messages()) == 2, "both are answered")
+    wait_until(lambda: "begun" not in text().stdout, "nothing is under way")
+    tokens = server.get(workspace.path("tokens"), token=server.admin_token).json()
+    for one in tokens:
+        server.request("DELETE", workspace.path(f"tokens/{one['id']}"), token=server.admin_token)
+    assert agent.wait_exit() == 77
+    done = text()
+    assert done.returncode == 77 and "revoked" in done.stdout and "Get a new line" in done.stdout, done
+
+
+def test_status_without_a_name_shows_every_agent_of_this_machine(server, connect, tmp_path):
+    for name in ("one of two", "two of two"):
+        made = server.request("POST", "/workspaces", token=server.admin_token, json_body={"name": name}).json()
+        agent = connect(url_of(server), home=tmp_path, arguments=["--enrol", made["connection"]["enrolment_token"]])
+        agent.wait_printed("connected to")
+    assert agent.stop() == 0
+    done = run("status", "--json", HOME=str(tmp_path), XDG_STATE_HOME="")
+    found = sorted(json.loads(line)["status"] for line in done.stdout.splitlines())
+    assert (done.returncode, found) == (1, ["connected", "stopped"]), done
+    only = run("status", "--json", "--workspace", made["id"], HOME=str(tmp_path), XDG_STATE_HOME="")
+    assert (only.returncode, json.loads(only.stdout)["workspace_id"]) == (1, made["id"])
+
+
 def install(server, home, *arguments, path="/nowhere", **environment):
     """(done, the unit's path) of `connect --install-service` for a new workspace."""
     made = server.request("POST", "/workspaces", token=server.admin_token, json_body={"name": "laptop"}).json()
@@ -162,7 +195,7 @@ def test_systemd_accepts_the_unit_and_its_command_runs_the_agent(server, tmp_pat
                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         workspace = Workspace(server, known=(workspace_id, None))
-        workspace.token = (home / ".local/state/restante/connect/token").read_text().strip()
+        workspace.token = (home / ".local/state/restante/agents" / workspace_id / "token").read_text().strip()
         send(workspace, "hello")
         wait_until(lambda: workspace.messages() == ["100% of $1"], "the answer of the command beside it")
     finally:
@@ -189,14 +222,31 @@ def test_where_systemd_runs_the_service_is_started_and_lingering_is_checked(serv
     assert ("keeps running when" if lingers else f"loginctl enable-linger {user}") in done.stdout
 
 
+def test_uninstalling_undoes_the_service_and_keeps_the_agents_state(server, tmp_path):
+    path = with_systemctl(tmp_path)
+    _, unit, workspace_id = install(server, tmp_path, path=path)
+    (tmp_path / "asked").unlink()
+    done = run("connect", "--uninstall-service", HOME=str(tmp_path), PATH=path)
+    assert done.returncode == 0 and f"Deleted {unit}" in done.stdout, done
+    assert not unit.exists()
+    assert (tmp_path / "asked").read_text().splitlines() == ["--user disable --now restante-connect.service", "--user daemon-reload"]
+    assert (tmp_path / ".local/state/restante/agents" / workspace_id / "token").exists()
+    (tmp_path / "asked").unlink()
+    _, first, _ = install(server, tmp_path, path=path)  # another agent, whose service has the plain name now
+    _, _, second = install(server, tmp_path, path=path)
+    assert first.exists() and (first.parent / f"restante-connect-{second[-8:]}.service").exists(), "each agent has its own service"
+    again = run("connect", "--uninstall-service", "--workspace", workspace_id, HOME=str(tmp_path), PATH=path)
+    assert again.returncode == 0 and "There is no service" in again.stdout, again
+
+
 def test_a_service_is_written_with_these_flags_and_no_secret(server, tmp_path):
-    done, path, _ = install(server, tmp_path, "--dir", "my files", "--exec", "cat > 'a b' && echo \"50%\"")
+    done, path, workspace_id = install(server, tmp_path, "--dir", "my files", "--exec", "/bin/cat > 'a b' && echo \"50%\"")
     assert done.returncode == 75, done  # there is no systemctl in this PATH
     assert "systemctl --user enable --now restante-connect.service" in done.stdout and "loginctl enable-linger" in done.stdout
     unit = path.read_text()
     assert f'"--dir" "{tmp_path}/my files"' in unit
-    assert '"--exec" "cat > \'a b\' && echo \\"50%%\\""' in unit
-    assert (tmp_path / ".local/state/restante/connect/token").stat().st_mode & 0o777 == 0o600
+    assert '"--exec" "/bin/cat > \'a b\' && echo \\"50%%\\""' in unit
+    assert (tmp_path / ".local/state/restante/agents" / workspace_id / "token").stat().st_mode & 0o777 == 0o600
 
 
 def test_a_service_keeps_the_environment_that_it_needs_readable_only_for_its_owner(server, tmp_path):
@@ -206,7 +256,7 @@ def test_a_service_keeps_the_environment_that_it_needs_readable_only_for_its_own
     unit_folder.mkdir(parents=True)
     (unit_folder / "restante-connect.service").write_text("of an earlier one\n")
     (unit_folder / "restante-connect.service").chmod(0o644)
-    _, path, _ = install(server, tmp_path, "--exec", "cat", **settings)
+    _, path, _ = install(server, tmp_path, "--exec", "/bin/cat", **settings)
     kept = [line for line in path.read_text().splitlines() if line.startswith("Environment=")]
     assert kept == ['Environment="https_proxy=http://me:50%%@proxy.example:3128"', 'Environment="NO_PROXY=127.0.0.1"',
                     'Environment="SSL_CERT_FILE=/my certs/ca.pem"', 'Environment="PATH=/nowhere"']
@@ -222,12 +272,12 @@ def test_a_service_is_installed_again_with_other_flags_while_its_agent_runs(serv
     again = lambda *arguments: run("connect", "--state", str(agent.state), *arguments, "--install-service", cwd=tmp_path, HOME=str(tmp_path),
                                    XDG_CONFIG_HOME="", PATH=path)
     unit = tmp_path / ".config/systemd/user/restante-connect.service"
-    for arguments in (["--exec", "one"], ["--exec", "two", *line]):
+    for arguments in (["--exec", "echo one"], ["--exec", "echo two", *line]):
         done = again(*arguments)
         assert done.returncode == 0 and "An agent runs already" in done.stdout and "Started it" in done.stdout, done
         assert f'"--exec" "{arguments[1]}"' in unit.read_text() and "--enrol" not in unit.read_text()
     # Another enrolment token has to be exchanged, and for that the running agent must end.
     other = server.request("POST", "/workspaces", token=server.admin_token, json_body={"name": "other"}).json()
-    done = again("--url", url_of(server), "--exec", "three", "--enrol", other["connection"]["enrolment_token"])
+    done = again("--url", url_of(server), "--exec", "echo three", "--enrol", other["connection"]["enrolment_token"])
     assert done.returncode == 75 and "three" not in unit.read_text(), done
     assert agent.stop() == 0

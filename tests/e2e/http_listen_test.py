@@ -48,7 +48,7 @@ def test_a_used_port_is_a_clear_refusal_to_start(start):
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(StartFailed) as failed:
             start(listen=(address,))
-    assert failed.value.code > 0
+    assert failed.value.code == 69
     assert address in str(failed.value)
 
 

@@ -54,6 +54,33 @@ def test_a_task_with_files_is_done_and_its_result_comes_back_once(workspace, cal
     assert (status["status"], status["result"], status["files"][0]["path"]) == ("completed", "turned", result["files"][0]["path"])
 
 
+def test_a_message_of_an_agent_is_answered_to_that_agent_whose_name_the_model_sees(workspace, caller, worker):
+    caller.call("send_message_to_agent", target=worker.name, message="are you there?")
+    name = workspace.server.get(f"/workspaces/{workspace.id}", token=workspace.token).json()["name"]
+    answer = worker.answer(worker.start_call("wait_for_message", {"timeout_secs": 60}))["result"]
+    message = answer["structuredContent"]["message"]
+    assert (message["from"], message["source_id"], message["source_name"], message["text"]) == ("agent", workspace.id, name, "are you there?")
+    assert f"agent {name} ({workspace.id})" in answer["content"][0]["text"] and "send_message_to_agent" in answer["content"][0]["text"]
+    worker.call("send_message_to_agent", workspace_id=message["source_id"], message="yes")
+    assert caller.call("wait_for_message", timeout_seconds=60)["message"]["text"] == "yes"
+    assert "no peer" in worker.trouble("send_message_to_agent", target="nobody at all", message="x")
+
+
+def test_a_repeated_complete_task_says_that_it_changed_nothing(caller, worker):
+    asking = caller.start_call("delegate_task", {"workspace_id": worker.workspace.id, "task": "once", "timeout_secs": 300})
+    task = take_task(worker)
+    worker.call("complete_task", delegation_id=task["delegation_id"], result="the first")
+    assert caller.result(asking)["result"] == "the first"
+    again = worker.answer(worker.start_call("complete_task", {"delegation_id": task["delegation_id"], "result": "the second"}))["result"]
+    assert not again["isError"] and "changed nothing" in again["content"][0]["text"] and "the first" in again["content"][0]["text"]
+    assert caller.call("check_task_status", delegation_id=task["delegation_id"])["result"] == "the first"
+
+
+def test_a_task_that_takes_longer_tells_how_to_go_on(caller, worker):
+    answer = caller.answer(caller.start_call("delegate_task", {"target": worker.name, "task": "slow", "timeout_seconds": 1}))["result"]
+    assert "wait_for_message" in answer["content"][0]["text"] and "Do not give the task again" in answer["content"][0]["text"]
+
+
 def test_a_result_is_returned_before_unread_messages(workspace, caller, worker):
     send(workspace, "unread")
     wait_until(lambda: caller.call("inbox_peek")["waiting"] == 1, "the message is there")

@@ -19,8 +19,8 @@ from support.server import binary
 from support.waiting import wait_until
 
 VERSIONS = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"]
-TOOLS = ["wait_for_message", "inbox_peek", "inbox_pop", "list_files", "send_message_to_user", "delegate_task", "delegate_task_async",
-         "check_task_status", "complete_task", "list_peers", "get_workspace_info", "chat_history"]
+TOOLS = ["wait_for_message", "inbox_peek", "inbox_pop", "list_files", "send_message_to_user", "send_message_to_agent",
+         "delegate_task", "delegate_task_async", "check_task_status", "complete_task", "list_peers", "get_workspace_info", "chat_history"]
 
 
 @pytest.fixture

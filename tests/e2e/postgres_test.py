@@ -161,7 +161,7 @@ def test_a_database_that_is_restarted_is_missed_and_found_again(postgres, group,
 def test_a_database_that_is_not_there_refuses_the_start(postgres):
     with pytest.raises(StartFailed) as failed:
         Server(SETTINGS, arguments=("--database", f"postgres://nobody:hunter2@127.0.0.1:{postgres.port}/no_such_database"))
-    assert failed.value.code not in (0, None)
+    assert failed.value.code == 69
     assert "cannot be opened" in str(failed.value) and "hunter2" not in str(failed.value)
 
 

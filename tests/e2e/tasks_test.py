@@ -89,9 +89,26 @@ def test_waiting_prints_the_result_and_files_go_both_ways(operator, planner, rev
     report(reviewer, received(reviewer), status="completed", result="two", attachments=[out])
     stdout, stderr = waiting.communicate(timeout=60)
     assert (waiting.returncode, stderr.count("restante:")) == (0, 0), (stdout, stderr)
-    assert "two\n" in stdout and "counted.txt" in stdout
+    task, = planner.server.get(planner.path("delegations?direction=sent"), token=planner.token).json()
+    assert "platform-pending:" not in stdout, "a person cannot do anything with that"
+    assert f"two\nfile  counted.txt (1 B), on the server; restante task show {task['delegation_id']} --save DIR takes it\n" in stdout
+    for name in ("counted.txt", "counted-2.txt"):
+        shown = operator.run("task", "show", task["delegation_id"], "--save", operator.folder / "out")
+        assert (shown.returncode, shown.stdout) == (0, f"file  {operator.folder / 'out' / name}\n"), shown
+        assert (operator.folder / "out" / name).read_bytes() == b"2"
     staged, = planner.server.get(planner.path("pending-uploads"), token=planner.token).json()
     assert planner.server.get(planner.content(staged["file_id"]), token=planner.token).body == b"2"
+
+
+def test_waiting_with_save_takes_the_files_and_json_has_their_paths(operator, planner, reviewer, connect):
+    connect(url_of(planner.server), token=reviewer.token, exec_command="printf 'a chart' > \"$RESTANTE_RESULT_DIR/chart.csv\"")
+    done = operator.run("delegate", "draw", "--from", planner.id, "--to", reviewer.id, "--wait", "--save", "charts")
+    path = operator.folder / "charts" / "chart.csv"
+    assert done.returncode == 0 and f"file  {path}\n" in done.stdout, done
+    assert path.read_text() == "a chart"
+    done = operator.run("delegate", "draw", "--from", planner.id, "--to", reviewer.id, "--wait", "--save", "charts", "--json")
+    saved, = json.loads(done.stdout)["saved"]
+    assert saved == {"name": "chart.csv", "size": 7, "path": str(operator.folder / "charts" / "chart-2.csv")}
 
 
 def test_two_agents_finish_a_task_by_connect_alone(operator, planner, reviewer, connect, tmp_path):

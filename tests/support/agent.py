@@ -17,11 +17,12 @@ class Connect:
     executable, or the first words of another agent's command line (agent_kinds.py)."""
 
     def __init__(self, url, *, token=None, reply="got it", keep=None, arguments=(), mode="exec", exec_command=None,
-                 preexec=None, program=None, environment=None):
+                 preexec=None, program=None, environment=None, stdin=False, home=None):
+        """home: a home directory in which it keeps its state by itself, instead of --state."""
         self.root = keep.root if keep else Path(tempfile.mkdtemp(prefix="restante-connect-")).resolve()
         self.dir, self.state, self.log = self.root / "dir", self.root / "state", self.root / "deliveries"
         words = program if isinstance(program, list) else [program or binary()]
-        command = [*words, "connect", "--dir", str(self.dir), "--state", str(self.state)]
+        command = [*words, "connect", "--dir", str(self.dir), *([] if home else ["--state", str(self.state)])]
         if url:
             command += ["--url", url]
         if token:
@@ -33,10 +34,15 @@ class Connect:
         elif mode == "json":
             command += ["--json"]
         env = {key: value for key, value in os.environ.items() if not key.startswith("RESTANTE_") and "proxy" not in key.lower()}
-        env.update(environment or {})
-        self.process = subprocess.Popen([*command, *arguments], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, preexec_fn=preexec, restore_signals=preexec is None)
+        env.update({**({"HOME": str(home)} if home else {}), **(environment or {})})
+        self.process = subprocess.Popen([*command, *arguments], env=env, stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=preexec, restore_signals=preexec is None)
         self.stdout, self.stderr = Lines(self.process.stdout), Lines(self.process.stderr)
+
+    def type(self, answer):
+        """Writes a JSON line to its stdin."""
+        self.process.stdin.write(json.dumps(answer).encode() + b"\n")
+        self.process.stdin.flush()
 
     def wait_printed(self, text, start=0):
         return self.stderr.wait(lambda line: text.encode() in line, f"the agent prints {text!r}", start=start)
@@ -70,6 +76,8 @@ class Connect:
     def clean(self):
         if self.process.poll() is None:
             self.kill()
+        if self.process.stdin:
+            self.process.stdin.close()
         for lines, pipe in ((self.stdout, self.process.stdout), (self.stderr, self.process.stderr)):
             lines.join()
             pipe.close()

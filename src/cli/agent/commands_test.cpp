@@ -31,6 +31,18 @@ TEST(Status, IsConnectedOnlyWhileTheLastPollIsRecent) {
   EXPECT_EQ(condition_of(agent::StateView(), kNow).code, kExitNotPermitted);
 }
 
+TEST(Status, TellsRevokedAndRemovedFromStopped) {
+  auto ended = state_view(false, "2026-11-15T11:59:50.000000Z");
+  EXPECT_EQ(condition_of(ended, kNow).word, "stopped");
+  for (const std::string word : {"revoked", "removed"}) {
+    ended.health = R"({"ended":")" + word + "\"}\n";
+    EXPECT_EQ(condition_of(ended, kNow).word, word);
+    EXPECT_EQ(condition_of(ended, kNow).code, kExitNotPermitted);
+  }
+  ended.in_use = true;
+  EXPECT_EQ(condition_of(ended, kNow).word, "unreachable") << "it runs again";
+}
+
 TEST(Service, WordsReachTheProgramExactlyAsTheyWereGiven) {
   expect_rows(service_word, {{"plain", "\"plain\""},
                              {"a \"b\" \\c", "\"a \\\"b\\\" \\\\c\""},

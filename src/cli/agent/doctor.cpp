@@ -83,8 +83,10 @@ int code_for(const agent::SelfTestStep& finding) {
 
 }  // namespace
 
-int doctor(const DoctorOptions& options) {
+int doctor(const DoctorOptions& given) {
+  DoctorOptions options = given;
   check_options(options.agent);
+  options.agent = with_state(std::move(options.agent));
   const auto folder = state_folder(options.agent);
   const auto inspected = agent::inspect_state(folder);
   const auto state_view = inspected.has_value() ? *inspected : agent::StateView();

@@ -38,8 +38,10 @@ mcp::AttachmentRules attachment_rules(const McpOptions& options, const std::stri
 
 }  // namespace
 
-int mcp(const McpOptions& options) {
+int mcp(const McpOptions& given) {
+  McpOptions options = given;
   check_options(options.agent);
+  options.agent = with_state(std::move(options.agent));
   auto [directory, state] = open_state_directory(options.agent);
   auto settings = settings_from(options.agent, state);
   auto attachments = attachment_rules(options, settings.dir);

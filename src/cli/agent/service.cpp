@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <vector>
 
@@ -20,7 +21,7 @@ namespace restante::cli {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr auto kUnit = "restante-connect.service";
+constexpr auto kFirstUnit = "restante-connect.service";
 // The variables that decide how the server is reached. They are set here, but not when systemd starts the agent.
 constexpr auto kNetworkVariables = {"https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY",    "all_proxy",
                                     "ALL_PROXY",   "no_proxy",    "NO_PROXY",   "SSL_CERT_FILE", "SSL_CERT_DIR"};
@@ -82,11 +83,33 @@ std::optional<std::string> running_agent(const AgentOptions& options) {
   return state_view->holder;
 }
 
+// Whether the unit is there and runs the agent with this state directory.
+bool is_unit_of(const fs::path& file, const std::string& state) {
+  std::ifstream in(file);
+  const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  return text.find("\"--state\" " + service_word(state) + " ") != std::string::npos;
+}
+
+// The unit of the agent with this state directory. The first one on a machine has the plain name.
+std::string unit_of(const fs::path& folder, const std::string& state) {
+  const auto first = folder / kFirstUnit;
+  std::error_code error;
+  if (!fs::exists(fs::symlink_status(first, error)) || is_unit_of(first, state)) return kFirstUnit;
+  const auto name = fs::path(state).filename().string();
+  const auto own = "restante-connect-" + (name.size() > 8 ? name.substr(name.size() - 8) : name) + ".service";
+  // The plain name belongs to no other agent that is known: replace it, as versions with one agent for each user did.
+  const auto known = known_agents();
+  const bool taken = std::ranges::any_of(known, [&](const KnownAgent& one) {
+    return is_unit_of(first, absolute(one.folder)) && absolute(one.folder) != state;
+  });
+  return taken ? own : kFirstUnit;
+}
+
 // Readable only by its owner: a proxy's address may contain a password.
-void write_unit(const fs::path& folder, const std::string& text) {
+void write_unit(const fs::path& folder, const std::string& unit, const std::string& text) {
   const auto opened = agent::open_root(folder.string());
   if (opened.has_error()) throw CommandFailed(kExitFailed, opened.error().sentence);
-  if (const auto written = agent::replace_file(opened->get(), kUnit, text); written.has_error())
+  if (const auto written = agent::replace_file(opened->get(), unit, text); written.has_error())
     throw CommandFailed(kExitFailed, written.error().sentence);
 }
 
@@ -152,6 +175,8 @@ std::string service_unit(const ConnectOptions& options, const std::string& progr
   add("--token-file", options.agent.token_file.empty() ? std::string() : absolute(options.agent.token_file));
   add("--workspace", options.agent.workspace);
   add("--exec", options.exec);
+  if (options.exec_timeout > 0) add("--exec-timeout", std::to_string(options.exec_timeout));
+  if (options.attempts != ConnectOptions().attempts) add("--attempts", std::to_string(options.attempts));
   if (options.json) words.emplace_back("--json");
   if (options.reply_to_agents) words.emplace_back("--reply-to-agents");
   if (options.file_wait != ConnectOptions().file_wait) add("--file-wait", std::to_string(options.file_wait));
@@ -182,6 +207,29 @@ std::string service_unit(const ConnectOptions& options, const std::string& progr
       line, service_path(fs::current_path().string()), environment_lines(options, environment));
 }
 
+int uninstall_service(const AgentOptions& options) {
+  const auto folder = unit_folder();
+  const auto state = absolute(state_folder(options));
+  const auto unit = unit_of(folder, state);
+  const auto file = folder / unit;
+  if (!is_unit_of(file, state)) return print(fmt::format("There is no service for the agent in {}.\n", state));
+  // It also ends an agent that runs; a command that it has started goes on, and the next agent takes its answer.
+  const bool stopped = runs(fmt::format("systemctl --user disable --now {}", unit));
+  std::error_code error;
+  if (!fs::remove(file, error))
+    throw CommandFailed(kExitFailed, fmt::format("cannot delete {}: {}", file.string(), error.message()));
+  fs::remove(folder / "default.target.wants" / unit, error);  // the link of `enable`, where there is no systemctl
+  const bool reloaded = runs("systemctl --user daemon-reload");
+  const auto rest = stopped && reloaded
+                        ? std::string("Stopped it.")
+                        : fmt::format(
+                              "It could not be stopped from here. Run: systemctl --user stop {}; systemctl --user "
+                              "daemon-reload",
+                              unit);
+  return print(fmt::format("Deleted {}\n{}\nThe agent's token and state stay: restante connect goes on from there.\n",
+                           file.string(), rest));
+}
+
 int install_service(const ConnectOptions& options) {
   if (!options.agent.token.empty() && options.agent.token_file.empty() && options.agent.enrol.empty())
     throw CommandFailed(kExitUsage, "a service does not see RESTANTE_TOKEN: give --token-file or --enrol");
@@ -189,20 +237,21 @@ int install_service(const ConnectOptions& options) {
   fs::create_directories(landing_folder(options.agent));
   const auto running = running_agent(options.agent);
   if (!running) enrol(options);
-  write_unit(folder, service_unit(options, own_path(), client::from_environment));
-  std::string report = fmt::format("Wrote {}\n", (folder / kUnit).string());
+  const auto unit = unit_of(folder, absolute(state_folder(options.agent)));
+  write_unit(folder, unit, service_unit(options, own_path(), client::from_environment));
+  std::string report = fmt::format("Wrote {}\n", (folder / unit).string());
   if (running)
     report += fmt::format("An agent runs already ({}); if it is not this service, end it and the service takes over.\n",
                           *running);
   const bool started = runs("systemctl --user daemon-reload") &&
-                       runs(fmt::format("systemctl --user enable {}", kUnit)) &&
-                       runs(fmt::format("systemctl --user restart {}", kUnit));
+                       runs(fmt::format("systemctl --user enable {}", unit)) &&
+                       runs(fmt::format("systemctl --user restart {}", unit));
   report += started
-                ? fmt::format("Started it; restante status shows its state, journalctl --user -u {} its log.\n", kUnit)
+                ? fmt::format("Started it; restante status shows its state, journalctl --user -u {} its log.\n", unit)
                 : fmt::format(
                       "It could not be started from here. Run: systemctl --user daemon-reload && systemctl "
                       "--user enable --now {}\n",
-                      kUnit);
+                      unit);
   const auto user = user_name();
   report +=
       lingers(user)

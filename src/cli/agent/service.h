@@ -13,6 +13,10 @@ namespace restante::cli {
 // Returns the exit code. Throws CommandFailed.
 int install_service(const ConnectOptions& options);
 
+// Stops and disables the unit of this agent and deletes it. Returns the exit code; 0 also when there was none. The
+// agent's state stays.
+int uninstall_service(const AgentOptions& options);
+
 // The unit's text. `program` and the folders are absolute.
 std::string service_unit(const ConnectOptions& options, const std::string& program,
                          const client::Environment& environment);

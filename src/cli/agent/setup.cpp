@@ -3,10 +3,13 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 
+#include "base/crypto.h"
 #include "base/text.h"
 #include "cli/terminal/failed.h"
 
@@ -26,7 +29,111 @@ std::string folder_of_states() {
   return {};
 }
 
+// Whose token it is, as the server says; no value when it does not answer that.
+struct TokenOwner {
+  std::string workspace;  // empty: of an enrolment token that makes a new workspace
+};
+std::optional<TokenOwner> ask_owner(const std::string& url, const std::string& token) {
+  const auto server = client::parse_url(url);
+  if (server.has_error() || token.empty()) return {};
+  agent::ApiClient api(*server, token);
+  const auto session = api.get("/session");
+  if (session.has_error()) return {};
+  return TokenOwner{session->text("workspace_id")};
+}
+
+std::string short_hash(const std::string& secret) { return to_hex(sha256(secret)).substr(0, 16); }
+
+// The server that all known agents use; empty when they differ.
+std::string common_server(const std::vector<KnownAgent>& known) {
+  std::string server;
+  for (const auto& one : known) {
+    if (!server.empty() && one.view.state->server != server) return {};
+    server = one.view.state->server;
+  }
+  return server;
+}
+
+const KnownAgent* find_known(const std::vector<KnownAgent>& known, const std::string& workspace) {
+  const auto found =
+      std::ranges::find_if(known, [&](const KnownAgent& one) { return one.view.state->workspace == workspace; });
+  return found == known.end() ? nullptr : &*found;
+}
+
+// The folder for the agent of this workspace.
+std::string folder_for(const std::vector<KnownAgent>& known, const std::string& all, const std::string& workspace) {
+  const auto* found = find_known(known, workspace);
+  return found ? found->folder : all + "/agents/" + workspace;
+}
+
+std::string folder_for_enrolment(const std::vector<KnownAgent>& known, const std::string& all,
+                                 const AgentOptions& options) {
+  const auto hash = to_hex(sha256(options.enrol));
+  for (const auto& one : known) {
+    if (one.view.state->enrolled == hash) return one.folder;  // the same line again
+  }
+  const auto owner = ask_owner(options.url, options.enrol);
+  if (owner && !owner->workspace.empty()) return folder_for(known, all, owner->workspace);
+  return all + "/agents/new-" + short_hash(options.enrol);
+}
+
+std::string folder_for_token(const std::vector<KnownAgent>& known, const std::string& all,
+                             const AgentOptions& options) {
+  const auto token = options.token_file.empty() ? options.token : read_token_file(options.token_file);
+  const auto owner = ask_owner(options.url, std::string(trim(token)));
+  if (owner && !owner->workspace.empty()) return folder_for(known, all, owner->workspace);
+  if (known.size() == 1) return known.front().folder;
+  if (known.empty()) return all + "/agents/new-" + short_hash(token);
+  throw CommandFailed(kExitTryAgain,
+                      "the server does not say now whose token this is, and several agents are known on this machine: "
+                      "give --workspace ID or try again later");
+}
+
+std::string list_of(const std::vector<KnownAgent>& known) {
+  std::string list;
+  for (const auto& one : known)
+    list += (list.empty() ? "" : ", ") + one.view.state->workspace + " on " + one.view.state->server;
+  return list;
+}
+
 }  // namespace
+
+std::vector<KnownAgent> known_agents() {
+  namespace fs = std::filesystem;
+  std::vector<KnownAgent> known;
+  const auto all = folder_of_states();
+  if (all.empty()) return known;
+  std::vector<std::string> folders{all + "/connect"};  // of versions that kept one agent for each user
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(all + "/agents", error)) folders.push_back(entry.path().string());
+  std::ranges::sort(folders);
+  for (auto& folder : folders) {
+    auto view = agent::inspect_state(folder);
+    if (view.has_value() && view->state) known.push_back({std::move(folder), std::move(*view)});
+  }
+  return known;
+}
+
+AgentOptions with_state(AgentOptions options) {
+  const auto all = folder_of_states();
+  if (!options.state.empty() || all.empty()) return options;
+  const auto known = known_agents();
+  if (options.url.empty()) options.url = common_server(known);
+  if (!options.workspace.empty()) {
+    const auto id = WorkspaceId::parse(options.workspace).value();
+    options.state = folder_for(known, all, id.text());
+  } else if (!options.enrol.empty()) {
+    options.state = folder_for_enrolment(known, all, options);
+  } else if (!options.token_file.empty() || !options.token.empty()) {
+    options.state = folder_for_token(known, all, options);
+  } else if (known.size() == 1) {
+    options.state = known.front().folder;
+  } else if (known.size() > 1) {
+    throw CommandFailed(
+        kExitUsage, "which agent? Several are known on this machine; give --workspace ID, one of: " + list_of(known));
+  }
+  return options;
+}
 
 agent::Stop& stop_on_signals() {
   static auto& stop = *new agent::Stop;  // never destroyed: a signal may come during exit

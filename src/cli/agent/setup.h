@@ -9,6 +9,19 @@
 
 namespace restante::cli {
 
+// An agent that was connected on this machine by this user, with its state directory.
+struct KnownAgent {
+  std::string folder;
+  agent::StateView view;  // has a state
+};
+std::vector<KnownAgent> known_agents();
+
+// The options with the state directory of the agent that is meant: that of --state; that of the workspace of
+// --workspace, of the enrolment token or of the token, for which the server is asked; or the only one there is. Each
+// workspace has its own, so that several agents can run on one machine. Also with the server, if only that state knows
+// it. Uses no enrolment token. Throws CommandFailed when several agents are known and none is named.
+AgentOptions with_state(AgentOptions options);
+
 // --state, or the default directory.
 std::string state_folder(const AgentOptions& options);
 
@@ -41,7 +54,7 @@ int exit_code(agent::End end);
 // What `restante status` finds in the state directory.
 struct Condition {
   int code = 0;
-  std::string word;      // connected, unreachable, stopped, not set up
+  std::string word;      // connected, unreachable, stopped, revoked, removed, not set up
   std::string sentence;  // what to do; may be empty
 };
 Condition condition_of(const agent::StateView& state_view, Time now);

@@ -27,6 +27,7 @@ struct CommandLine {
   StatusOptions status;
   DoctorOptions doctor;
   SendOptions send;
+  ChatOptions chat;
   WorkspaceOptions workspace;
   TokenOptions token;
   InviteOptions invite;

@@ -39,6 +39,15 @@ TEST(CommandLine, ServeTurnsItsFlagsIntoSettings) {
   EXPECT_EQ(asked.serve.flags[3].value, "https://x?a=b") << "only the first = separates";
 }
 
+TEST(CommandLine, APortIsShortForAnAddressOnLoopback) {
+  const auto asked = parse({"serve", "--port", "9000"});
+  ASSERT_THAT(asked.serve.flags, SizeIs(1));
+  EXPECT_EQ(asked.serve.flags[0].key, "listen");
+  EXPECT_EQ(asked.serve.flags[0].value, "127.0.0.1:9000");
+  EXPECT_THAT(refusal({"serve", "--port", "70000"}), HasSubstr("--port"));
+  EXPECT_THAT(refusal({"serve", "--port", "1", "--listen", "127.0.0.1:2"}), HasSubstr("--listen"));
+}
+
 TEST(CommandLine, AnEmptyValueIsAValue) {
   const auto asked = parse({"serve", "--public-url", ""});
   ASSERT_THAT(asked.serve.flags, SizeIs(1));
@@ -204,7 +213,7 @@ TEST(CommandLine, MoveTakesBothDatabasesAndTheMode) {
 }
 
 TEST(CommandLine, AWrongCommandLineIsRefusedWithWhatToWrite) {
-  EXPECT_THAT(refusal({}), HasSubstr("serve, dev, connect, mcp, status, doctor, send, workspace, token, invite, "
+  EXPECT_THAT(refusal({}), HasSubstr("serve, dev, connect, mcp, status, doctor, send, chat, workspace, token, invite, "
                                      "uploads, delegate, tasks, task, sweep, clock, blobs, restored, migrate, "
                                      "move, config, "
                                      "completion"));

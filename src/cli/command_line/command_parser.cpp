@@ -31,9 +31,10 @@ Exit codes:
 
 constexpr std::string_view kRemote = R"(
 Server and token:
-  RESTANTE_URL    the server, when --url is not given; default: http://127.0.0.1:8080
+  RESTANTE_URL    the server, when --url is not given; default: the address that a running server has noted in its data
+                  directory, or http://127.0.0.1:8080
   RESTANTE_TOKEN  the token, when --token-file is not given; never a flag, because flags show in ps
-  On the server's own machine neither is needed: the token is read from admin.token in ./data, RESTANTE_DATA or --data.
+  On the server's own machine neither is needed: address and admin.token are read from ./data, RESTANTE_DATA or --data.
 )";
 
 std::string footer_of(const Command& command) {
@@ -203,7 +204,7 @@ Commands make_table(const Command& program, const std::vector<Commands>& parts) 
     auto& to = **remote;
     command.flags =
         join(command.flags,
-             {{"--url", "URL", "The server. Default: http://127.0.0.1:8080.", &to.url},
+             {{"--url", "URL", "The server. Default: the one of --data, or http://127.0.0.1:8080.", &to.url},
               {"--token-file", "FILE", "File with the token to use.", &to.token_file},
               {"--data", "DIR",
                "The server's data directory on this machine: the token is its admin.token. Default: ./data.", &to.data},

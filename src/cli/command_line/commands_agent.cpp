@@ -13,13 +13,15 @@ Flag file_wait_flag(int& to) {
 
 // The flags that connect, doctor and mcp share, before their own.
 Flags agent_flags(AgentOptions& to, const Flags& own) {
-  return join({{"--url", "URL", "The server. Remembered after the first time.", &to.url},
-               {"--token-file", "FILE", "File with the workspace's token.", &to.token_file},
-               {"--workspace", "ID", "Workspace id; default: the token's own.", &to.workspace},
-               {"--dir", "DIR",
-                "Where files land, in .molecule/chat-uploads; default: /workspace if writable, else here.", &to.dir},
-               state_flag(to.state)},
-              own);
+  return join(
+      {{"--url", "URL", "The server. Remembered after the first time.", &to.url},
+       {"--token-file", "FILE", "File with the workspace's token.", &to.token_file},
+       {"--workspace", "ID",
+        "Which agent of this machine: its workspace's id. Default: the token's own, or the only one.", &to.workspace},
+       {"--dir", "DIR", "Where files land, in .molecule/chat-uploads; default: /workspace if writable, else here.",
+        &to.dir},
+       state_flag(to.state)},
+      own);
 }
 
 Flags enrolling_flags(AgentOptions& to, const Flags& own) {
@@ -35,8 +37,10 @@ Commands agent_commands(CommandLine& to) {
        R"(Needs no open port: it asks the server and waits. Files land below --dir, are checked and acknowledged; messages are
 handed over, with file addresses rewritten to local paths: as lines to read, with --json as JSON lines, or to the command
 of --exec, which gets the JSON on its stdin; its exit code 0 means handled, its stdout is the answer, and the files it
-leaves in the folder $RESTANTE_RESULT_DIR are sent with it. The first time takes --url and --enrol, both shown with a new
-workspace; the token it gets is kept in the state directory, so that afterwards "restante connect" is enough.
+leaves in the folder $RESTANTE_RESULT_DIR are sent with it. With --json, lines {"reply_to":ID,"text":…,"files":[PATH,…]}
+on stdin are answers. The first time takes --url and --enrol, both shown with a new
+workspace; the token it gets is kept in a state directory for this workspace, so that afterwards "restante connect" is
+enough, or "restante connect --workspace ID" when several agents were connected on this machine.
 
 Examples:
   restante connect --url https://post.example.org --enrol TOKEN
@@ -52,13 +56,20 @@ Environment:
        enrolling_flags(
            to.connect.agent,
            {{"--exec", "COMMAND", "Shell command run once per message.", &to.connect.exec},
+            {"--exec-timeout", "SECONDS", "End a command that takes longer; it has failed then. Default: no limit.",
+             &to.connect.exec_timeout, Flag::positive},
+            {"--attempts", "COUNT",
+             "How often a command that fails is run for one message; then its sender is notified. Default: 5.",
+             &to.connect.attempts, Flag::positive},
             {"--json", "", "One JSON object a line on stdout for everything that arrives.", &to.connect.json},
             {"--reply-to-agents", "",
              "Send the output of --exec for other agents' messages back to them; at most 8 times in a row.",
              &to.connect.reply_to_agents},
             file_wait_flag(to.connect.file_wait),
             {"--install-service", "", "Write, enable and start a systemd user unit with these flags, and exit.",
-             &to.connect.install_service}})},
+             &to.connect.install_service},
+            {"--uninstall-service", "", "Undo --install-service: stop, disable and delete the unit, and exit.",
+             &to.connect.uninstall_service}})},
       {"mcp", "Give an AI model its inbox: an MCP server on stdin and stdout.",
        R"(A "restante connect" for clients of the Model Context Protocol, such as Claude Code or Cursor, which start it
 themselves. The model gets tools to wait for messages, look into the inbox, answer the person with files, and give tasks
@@ -89,7 +100,8 @@ Environment:
       {"status",
        "Show how the agent on this machine is doing.",
        R"(Reads what the agent wrote to its state directory and asks no server. Exit code 0 means that it runs and its last poll
-was answered; 69 that it runs and does not reach the server; 1 that it does not run; 77 that it was never connected.
+was answered; 69 that it runs and does not reach the server; 1 that it does not run; 77 that it was never connected, or
+that its token was revoked. Several agents are shown one after the other, with the largest exit code.
 
 Examples:
   restante status
@@ -97,7 +109,9 @@ Examples:
 )",
        {},
        [](const CommandLine& asked) { return status(asked.status); },
-       {state_flag(to.status.state), {"--json", "", "One JSON object, for scripts.", &to.status.json}}},
+       {{"--workspace", "ID", "Only the agent of this workspace. Default: all on this machine.", &to.status.workspace},
+        state_flag(to.status.state),
+        {"--json", "", "One JSON object, for scripts.", &to.status.json}}},
       {"doctor", "Test every step from this machine to a delivered file.",
        R"(Name, connection, TLS, server, token, disk, then a small file all the way: uploaded, polled, fetched, acknowledged. Shows
 which step fails and how to fix it. Works beside a running agent, and against any server, with the token of a workspace.
@@ -120,10 +134,14 @@ Examples:
        R"(The server keeps both until the agent fetches them. Files are sent with a progress bar, and again from the start if the
 connection breaks, without being kept twice. With --wait you see each file being fetched and then acknowledged: only then
 it is called delivered, and only then the exit code is 0; a server that does not answer meanwhile is asked until it does.
+A message without files counts as delivered when the agent has taken it. With --reply the agent's answer is printed, and
+nothing else; --save takes the files that come with it.
 A person's token (restante invite --sender) needs no --to. With --json what was sent is printed also when the rest fails.
 
 Examples:
   restante send --to 'Research laptop' 'Please summarise these.' --file a.pdf --file b.png
+  restante send --to 'Research laptop' 'How many words has a.pdf?' --file a.pdf --reply
+  restante send --to 'Research laptop' 'Draw it as a chart.' --file a.csv --reply --save charts --timeout 600
   restante send --to 'Research laptop' --file build.log --wait --timeout 600
   restante send --to 'Research laptop' --file a.pdf --wait --json | jq -r '.files[] | .name + " " + .state'
 )",
@@ -132,9 +150,32 @@ Examples:
        {{"text", "TEXT", "The text. May be left out when there are files.", &to.send.text},
         {"--to", "ID", "The workspace: id or name. Not needed with a sender's token.", &to.send.to},
         {"--file", "FILE", "A file to send along. May be repeated.", &to.send.files},
-        {"--wait", "", "Wait until each file was fetched and acknowledged, or is known to have failed.", &to.send.wait},
-        {"--timeout", "SECONDS", "With --wait: give up after so many seconds (exit code 75).", &to.send.timeout,
-         Flag::positive}}}};
+        {"--wait", "",
+         "Wait until each file was fetched and acknowledged, or is known to have failed; without files, until the "
+         "agent "
+         "has taken the message.",
+         &to.send.wait},
+        {"--reply", "", "Wait for the agent's answer and print it.", &to.send.reply},
+        {"--save", "DIR", "With --reply: put the files of the answer there. No file is replaced.", &to.send.save},
+        {"--timeout", "SECONDS", "With --wait or --reply: give up after so many seconds (exit code 75).",
+         &to.send.timeout, Flag::positive}}},
+      {"chat",
+       "Talk with an agent at the terminal.",
+       R"(Shows the last messages, then every line you type is a message, and the agent's answers appear as they come, also those
+to other people. /file PATH sends a file, /save takes the files of an answer, /help lists the commands, Ctrl-D ends. With
+--save the files of every answer are taken at once. A person's token (restante invite --sender) needs no workspace.
+Without a terminal the lines of stdin are sent and the answers are printed until stdin ends; with --json every new row of
+the inbox is printed as one JSON object.
+
+Examples:
+  restante chat 'Research laptop'
+  restante chat 'Research laptop' --save from-laptop
+)",
+       &to.chat.remote,
+       [](const CommandLine& asked) { return chat(asked.chat); },
+       {{"workspace", "ID", "The agent's workspace: id or name. Not needed with a sender's token.", &to.chat.with},
+        {"--save", "DIR", "Put the files of the answers there. No file is replaced.", &to.chat.save},
+        {"--history", "COUNT", "How many messages to show first. Default: 20.", &to.chat.history, Flag::positive}}}};
 }
 
 CommandLine parse_agent_command_line(int argc, const char* const* argv) {

@@ -190,7 +190,7 @@ that gave it. Files go along and come back. With --wait the result is printed, a
 was completed; while it is not, the reason is printed.
 
 Examples:
-  restante delegate --from Planner --to Reviewer 'Review this patch.' --file fix.patch --wait
+  restante delegate --from Planner --to Reviewer 'Review this patch.' --file fix.patch --wait --save reviews
   restante delegate --to Reviewer 'Summarise the night.' --within 3d --token-file planner.token
   restante delegate --from Planner --to Build 'make release' --id release-42 --json
 )",
@@ -205,6 +205,7 @@ Examples:
         {"--id", "ID", "The id to give the task. The same command with the same id again makes no second task.",
          &to.delegate.id},
         {"--wait", "", "Wait for the result and print it.", &to.delegate.wait},
+        {"--save", "DIR", "With --wait: put the files of the result there. No file is replaced.", &to.delegate.save},
         {"--timeout", "SECONDS", "With --wait: give up after so many seconds (exit code 75).", &to.delegate.timeout,
          Flag::positive}}},
       {"tasks",
@@ -238,8 +239,11 @@ reported that it works on this task, and when it last reported progress.
 Examples:
   restante task show release-42
   restante task show release-42 --json | jq -r .result
+  restante task show release-42 --save results
 )",
-       &to.task.remote, [](const CommandLine& asked) { return show_task(asked.task); }, task_flags(to.task)},
+       &to.task.remote, [](const CommandLine& asked) { return show_task(asked.task); },
+       join(task_flags(to.task),
+            {{"--save", "DIR", "Instead: put the files of the result there. No file is replaced.", &to.task.save}})},
       {"task cancel", "Cancel a task that has not ended: it has failed at once.",
        R"(The agent learns of it with its next heartbeat; an answer that it still gives is kept as a late one.
 

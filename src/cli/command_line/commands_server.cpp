@@ -75,10 +75,12 @@ Commands server_commands(CommandLine& to) {
        "Run the server until SIGTERM or SIGINT.",
        R"(Once it accepts connections it prints one line on stdout, "restante ready on http://…"; logs go to stderr, one JSON
 object a line. SIGTERM or SIGINT stops it after the running requests (timeouts.drain at most), a second one within
-1 s; SIGHUP reads the TLS files again. The operator's token is made at first start in <data>/admin.token.
+1 s; SIGHUP reads the TLS files again. The operator's token is made at first start in <data>/admin.token, and the file
+<data>/address has the address while the server runs: commands on this machine find both.
 
 Examples:
   restante serve
+  restante serve --port 9000
   restante serve --listen 127.0.0.1:0 --data /var/lib/restante
   restante serve --config restante.toml --set log.level=warn --set timeouts.drain=10s
   restante serve --listen 0.0.0.0:443 --public-url https://post.example.org \
@@ -97,7 +99,16 @@ Environment:
 )",
        {},
        [](const CommandLine& asked) { return serve(asked.serve); },
-       settings_flags(to.serve)},
+       join(settings_flags(to.serve), {{.name = "--port",
+                                        .shape = "PORT",
+                                        .help = "Short for --listen 127.0.0.1:PORT; 0 picks a free one.",
+                                        .to =
+                                            [&to](const Flag::Values& given) {
+                                              const auto port = parse_port(given.front());
+                                              to.serve.flags.push_back(
+                                                  {"listen", fmt::format("127.0.0.1:{}", port), "--port"});
+                                            },
+                                        .excludes = "--listen"}})},
       {"dev",
        "Run a server with a demo workspace and an agent that answers.",
        R"(Everything on loopback and under one directory: a server, a workspace called "Demo agent", and an agent that answers

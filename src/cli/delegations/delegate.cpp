@@ -52,22 +52,23 @@ Json follow_task(Remote& remote, WorkspaceId viewer, const std::string& id, std:
   }
 }
 
-std::string format_outcome(const Json& task, Reader reader, Colours colours) {
+std::string format_outcome(const Json& task, const std::vector<ReturnedFile>& files, Reader reader, Colours colours) {
   if (task.text("status") != "completed") {
     return format_facts({{task.text("delegation_id"), describe_task(task)}}, colours);
   }
   std::string text = task.text("result");
   if (reader == Reader::person) text = presentable_lines(text);
   if (!text.empty() && text.back() != '\n') text += '\n';
-  for (const Json& file : task.items("result_attachments")) {
-    text += format_facts({{"file", {file.text("name")}}, {"", {file.text("uri")}}}, colours);
-  }
-  return text;
+  const auto hint = fmt::format("restante task show {} --save DIR takes it", task.text("delegation_id"));
+  return text + format_returned(files, hint, colours);
 }
 
 int delegate(const DelegateOptions& options) {
   if (!options.within.empty()) (void)deadline_of(options.within);  // an error is reported before anything is sent
+  if (!options.save.empty() && !options.wait)
+    throw CommandFailed(kExitUsage, "--save takes the files of the result: give --wait, too");
   const auto files = describe_files(options.files);
+  check_save_folder(options.save);
   Remote remote(options.remote);
   const WorkspaceId from = remote.find_workspace_or_own(options.from, "whose task is it? Give --from WORKSPACE");
   const WorkspaceId to = remote.find_workspace(options.to);
@@ -80,10 +81,12 @@ int delegate(const DelegateOptions& options) {
     return print(
         fmt::format("The task is kept for {} until it asks. Its state: restante task show {}\n", options.to, id));
   }
-  const Json task = follow_task(remote, from, id, options.timeout, options.remote.json);
+  Json task = follow_task(remote, from, id, options.timeout, options.remote.json);
+  const auto returned = take_files(remote, task.items("result_attachments"), options.save);
+  add_saved(task, returned);
   const Reader reader = ::isatty(STDOUT_FILENO) == 1 ? Reader::person : Reader::script;
-  print(options.remote.json ? task.dump() + '\n' : format_outcome(task, reader, colours()));
-  return task.text("status") == "completed" ? kExitOk : kExitFailed;
+  print(options.remote.json ? task.dump() + '\n' : format_outcome(task, returned, reader, colours()));
+  return task.text("status") == "completed" && all_saved(returned) ? kExitOk : kExitFailed;
 }
 
 }  // namespace restante::cli

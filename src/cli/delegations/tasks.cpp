@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <thread>
@@ -29,7 +30,13 @@ constexpr std::string_view kClearScreen = "\x1b[H\x1b[2J\x1b[3J";
 WorkspaceNames names_for(Remote& remote, bool operator_asks) {
   WorkspaceNames names;
   if (!operator_asks) return names;
-  for (const Json& one : parse_list(remote.get("/workspaces"))) names[one.text("id")] = one.text("name");
+  std::map<std::string, int> living;
+  const auto all = parse_list(remote.get("/workspaces"));
+  for (const Json& one : all) ++living[one.text("name")];
+  for (const Json& one : all) {
+    const std::string id = one.text("id"), name = one.text("name");
+    names[id] = living[name] > 1 ? fmt::format("{} ({})", name, short_id(id)) : name;
+  }
   return names;
 }
 
@@ -232,12 +239,26 @@ int tasks(const TasksOptions& options) {
 }
 
 int show_task(const TaskOptions& options) {
+  check_save_folder(options.save);
   Remote remote(options.remote);
   const auto viewer = find_task_viewer(remote, options);
-  return print_answer(options.remote, remote.get(path_of(viewer, options.id)), [&](const Json& task) {
-    const bool operator_asks = !viewer || remote.own_workspace().empty();
-    return format_task(task, names_for(remote, operator_asks), SystemClock().now(), colours());
-  });
+  const std::string answer = remote.get(path_of(viewer, options.id));
+  if (options.save.empty()) {
+    return print_answer(options.remote, answer, [&](const Json& task) {
+      const bool operator_asks = !viewer || remote.own_workspace().empty();
+      return format_task(task, names_for(remote, operator_asks), SystemClock().now(), colours());
+    });
+  }
+  Json task = parse_answer(answer);
+  Json::Array files = task.items("result_attachments");
+  std::ranges::copy(task.items("late_attachments"), std::back_inserter(files));
+  const auto saved = take_files(remote, files, options.save);
+  add_saved(task, saved);
+  const std::string none = has_ended(task) ? "The task came back without files.\n" : "The task has not ended yet.\n";
+  const int printed = print(options.remote.json ? task.dump() + '\n'
+                            : saved.empty()     ? none
+                                                : format_returned(saved, {}, colours()));
+  return std::max(printed, all_saved(saved) ? kExitOk : kExitFailed);
 }
 
 int cancel_task(const TaskOptions& options) {

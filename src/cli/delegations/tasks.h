@@ -7,6 +7,7 @@
 
 #include "cli/remote/remote.h"
 #include "cli/terminal/table.h"
+#include "cli/uploads/save.h"
 
 namespace restante::cli {
 
@@ -32,6 +33,6 @@ Json follow_task(Remote& remote, WorkspaceId viewer, const std::string& id, std:
 
 // The task's result and files, or why there is none. A script gets the result unchanged.
 enum class Reader { person, script };
-std::string format_outcome(const Json& task, Reader reader, Colours colours);
+std::string format_outcome(const Json& task, const std::vector<ReturnedFile>& files, Reader reader, Colours colours);
 
 }  // namespace restante::cli

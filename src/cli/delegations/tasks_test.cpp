@@ -51,8 +51,16 @@ TEST(TaskList, ShowsThatThereMayBeMoreThanWereRequested) {
 
 TEST(TaskOutcome, APersonIsShownTheResultAndAScriptGetsIt) {
   const Json task = json(R"({"delegation_id":"d","status":"completed","result":"\u001b[31mred"})");
-  EXPECT_EQ(format_outcome(task, Reader::person, Colours::off), " [31mred\n");
-  EXPECT_EQ(format_outcome(task, Reader::script, Colours::off), "\x1b[31mred\n");
+  EXPECT_EQ(format_outcome(task, {}, Reader::person, Colours::off), " [31mred\n");
+  EXPECT_EQ(format_outcome(task, {}, Reader::script, Colours::off), "\x1b[31mred\n");
+}
+
+TEST(TaskOutcome, AFileOfTheResultIsShownWithItsPathOrWithTheCommandThatTakesIt) {
+  const Json task = json(R"({"delegation_id":"d","status":"completed","result":"ok"})");
+  EXPECT_EQ(format_outcome(task, {{"a.png", 2048, "/x/a.png", {}}}, Reader::person, Colours::off),
+            "ok\nfile  /x/a.png\n");
+  EXPECT_EQ(format_outcome(task, {{"a.png", 2048, {}, {}}}, Reader::person, Colours::off),
+            "ok\nfile  a.png (2.0 KiB), on the server; restante task show d --save DIR takes it\n");
 }
 
 }  // namespace

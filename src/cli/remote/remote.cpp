@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/uuid.h"
+#include "cli/server/address.h"
 #include "cli/terminal/failed.h"
 #include "cli/terminal/terminal.h"
 #include "server/config/values.h"
@@ -27,8 +28,19 @@ constexpr auto kPatience = std::chrono::seconds(90);
 constexpr int kAttempts = 4;
 constexpr JsonLimits kAnswerLimits{.depth = 80, .nodes = 4'000'000};
 
+std::string default_data() {
+  const char* data = std::getenv("RESTANTE_DATA");
+  return data && *data ? data : "./data";
+}
+
+// The address that a server on this machine has noted in its data directory; only when no other was given.
+std::optional<std::string> noted_server(const RemoteOptions& options) {
+  if (!options.url.empty()) return {};
+  return noted_address(options.data.empty() ? default_data() : options.data);
+}
+
 client::Url server_of(const RemoteOptions& options) {
-  const std::string text = options.url.empty() ? std::string(kDefaultUrl) : options.url;
+  const std::string text = options.url.empty() ? noted_server(options).value_or(std::string(kDefaultUrl)) : options.url;
   const auto url = client::parse_url(text);
   if (url.has_error()) throw CommandFailed(kExitUsage, fmt::format("--url {}: {}", text, url.error().sentence));
   return *url;
@@ -41,11 +53,6 @@ std::string first_line(const std::string& path) {
   return std::string(trim(line));
 }
 
-std::string default_data() {
-  const char* data = std::getenv("RESTANTE_DATA");
-  return data && *data ? data : "./data";
-}
-
 struct FoundToken {
   std::string secret;
   std::string origin;
@@ -54,7 +61,7 @@ struct FoundToken {
 // The admin.token of this machine is only for a server on this machine: another server would learn the secret. --data
 // shows that the user means it.
 FoundToken admin_file(const RemoteOptions& options, const client::Url& server) {
-  if (options.data.empty() && !is_loopback(server.host)) {
+  if (options.data.empty() && !is_loopback(server.host) && !noted_server(options)) {
     throw CommandFailed(kExitNotPermitted,
                         fmt::format("{} wants a token: give --token-file FILE or set RESTANTE_TOKEN", server.text()));
   }
@@ -97,16 +104,19 @@ void check_token(const FoundToken& token) {
                                     server.text(), failure.sentence));
   }
   if (failure.status == 401 || failure.status == 403) {
-    throw CommandFailed(kExitNotPermitted, fmt::format("{} (the token is from {}; --token-file, RESTANTE_TOKEN or "
-                                                       "--data give another)",
-                                                       failure.sentence, token_origin));
+    throw CommandFailed(kExitNotPermitted,
+                        fmt::format("{} (asked {}; the token is from {}; --token-file, RESTANTE_TOKEN or --data give "
+                                    "another)",
+                                    failure.sentence, server.text(), token_origin));
   }
   if (failure.code == "not_found" || failure.code == "method_not_allowed") {
     throw CommandFailed(kExitFailed, fmt::format("{} does not know this command: it is no Restante, or another "
                                                  "version than this one",
                                                  server.text()));
   }
-  throw CommandFailed(failure.passes() ? kExitTryAgain : kExitFailed, failure.sentence, failure.code);
+  throw CommandFailed(
+      failure.passes() ? kExitTryAgain : kExitFailed,
+      fmt::format("{} (asked {} with the token from {})", failure.sentence, server.text(), token_origin), failure.code);
 }
 
 }  // namespace
@@ -193,22 +203,43 @@ std::string Remote::upload_once(const std::string& target, client::Form& form, P
 
 WorkspaceId Remote::find_workspace(const std::string& id_or_name) {
   if (const auto id = WorkspaceId::parse(id_or_name)) return *id;
-  std::optional<WorkspaceId> found;
+  std::vector<Json> found;
   for (const Json& workspace : parse_list(get("/workspaces"))) {
-    if (workspace.text("name") != id_or_name) continue;
-    if (found)
-      throw CommandFailed(kExitFailed, fmt::format("several workspaces are called {}: give the id of one (restante "
-                                                   "workspace list shows them)",
-                                                   in_quotes(id_or_name)));
-    found = WorkspaceId::parse(workspace.text("id"));
+    const std::string id = workspace.text("id");
+    if (workspace.text("name") == id_or_name || short_id(id) == id_or_name) found.push_back(workspace);
   }
-  if (!found)
+  if (found.empty())
     throw CommandFailed(kExitFailed, fmt::format("no workspace is called {} (restante workspace list shows them)",
                                                  in_quotes(id_or_name)));
-  return *found;
+  if (found.size() > 1) {
+    std::string list;
+    for (const Json& one : found) list += (list.empty() ? "" : "; ") + describe_candidate(one, SystemClock().now());
+    throw CommandFailed(kExitFailed, fmt::format("several workspaces are called {}: give the id of one: {}",
+                                                 in_quotes(id_or_name), list));
+  }
+  const auto id = WorkspaceId::parse(found.front().text("id"));
+  if (!id) throw CommandFailed(kExitFailed, "the server's list names a workspace without an id");
+  return *id;
+}
+
+std::string short_id(std::string_view id) { return std::string(id.size() > 8 ? id.substr(id.size() - 8) : id); }
+
+std::string describe_candidate(const Json& workspace, Time now) {
+  const auto seen = std::max(workspace.text("last_heartbeat_at"), workspace.text("last_poll_at"));
+  return fmt::format("{} ({})", workspace.text("id"),
+                     seen.empty() ? "never seen" : "last seen " + format_ago(seen, now));
 }
 
 std::string Remote::own_workspace() { return parse_answer(get("/session")).text("workspace_id"); }
+
+std::string Remote::role() { return parse_answer(get("/session")).text("role"); }
+
+client::Outcome<client::Response> Remote::download(const std::string& target, std::uint64_t offset,
+                                                   const client::HttpClient::Sink& sink) {
+  client::Request request = request_to("GET", target);
+  if (offset > 0) request.headers.push_back({"Range", fmt::format("bytes={}-", offset)});
+  return client::expect_success(http_.download(request, sink));
+}
 
 WorkspaceId Remote::find_workspace_or_own(const std::string& id_or_name, const std::string& question) {
   if (!id_or_name.empty()) return find_workspace(id_or_name);

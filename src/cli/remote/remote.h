@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "cli/options.h"
 #include "cli/terminal/progress.h"
+#include "cli/terminal/table.h"
 #include "client/form.h"
 #include "client/http_client.h"
 #include "model/ids.h"
@@ -30,13 +31,21 @@ class Remote {
   // A file that cannot be read is an error that names --file.
   std::string upload_once(const std::string& target, client::Form& form, Progress& progress, const std::string& key);
 
-  // `id_or_name` itself if it is an id, otherwise the id of the one workspace of that name.
+  // `id_or_name` itself if it is an id, otherwise the id of the one workspace of that name or short id.
   WorkspaceId find_workspace(const std::string& id_or_name);
   // The same; for an empty text the workspace of the token. Throws CommandFailed with `question` when the token has
   // none.
   WorkspaceId find_workspace_or_own(const std::string& id_or_name, const std::string& question);
   // The id of the token's workspace; empty for a token that has none, such as the operator's.
   std::string own_workspace();
+  // Whose token it is: admin, workspace or sender.
+  std::string role();
+
+  // The content from `offset` on, given to the sink piece by piece.
+  client::Outcome<client::Response> download(const std::string& target, std::uint64_t offset,
+                                             const client::HttpClient::Sink& sink);
+  // From any thread: ends the present request and every later one with an error.
+  void cancel() { http_.cancel(); }
 
  private:
   std::string send(const std::string& method, const std::string& target, std::string json);
@@ -48,6 +57,11 @@ class Remote {
   std::string token_;
   std::string token_origin_;  // for messages: where the token came from
 };
+
+// The end of an id: enough to tell workspaces of the same name apart. The beginning is a time and often the same.
+std::string short_id(std::string_view id);
+// "01999a3c-… (last seen 3 min ago)", for a list of workspaces of the same name.
+std::string describe_candidate(const Json& workspace, Time now);
 
 // The answer as JSON. Throws CommandFailed when it is none: then the server is not Restante.
 Json parse_answer(std::string_view body);

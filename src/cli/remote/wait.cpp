@@ -56,6 +56,12 @@ void RemoteWait::pause(Observed seen) {
   std::this_thread::sleep_for(std::min(pause_, left()));
 }
 
+std::int64_t RemoteWait::hold_seconds(std::int64_t most) const {
+  check();
+  if (end_ == Clock::time_point::max()) return most;
+  return std::min<std::int64_t>(most, std::chrono::ceil<std::chrono::seconds>(left()).count());
+}
+
 void RemoteWait::check() const {
   if (Clock::now() >= end_) throw CommandFailed(kExitTryAgain, when_over_);
 }

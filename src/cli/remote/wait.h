@@ -24,6 +24,8 @@ class RemoteWait {
   // when the time is up.
   enum class Observed { change, no_change };
   void pause(Observed seen);
+  // For how many whole seconds a server may hold a request, at most `most`. Throws the same when the time is up.
+  std::int64_t hold_seconds(std::int64_t most) const;
 
  private:
   void print_once(const CommandFailed& failed);

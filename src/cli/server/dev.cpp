@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "cli/options.h"
+#include "cli/server/address.h"
 #include "cli/terminal/failed.h"
 #include "cli/terminal/terminal.h"
 #include "server/platform/platform.h"
@@ -92,9 +93,11 @@ int dev(const DevOptions& options) {
   const Config config = dev_config(options);
   block_signals();
   Platform platform(config);
+  std::optional<AddressNote> note;
   std::unique_ptr<Child> agent;
   run(platform, [&] {
     const std::string url = platform.addresses().front();
+    note.emplace(config.data, url, config.public_url);
     const std::filesystem::path folder = std::filesystem::absolute(options.data) / "demo";
     const Demo demo = find_or_make_demo(platform.workspaces(), folder / "state");
     if (!options.no_agent) agent = start_agent(demo, url, folder);

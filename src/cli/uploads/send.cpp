@@ -1,14 +1,19 @@
 #include "cli/uploads/send.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/json_writer.h"
+#include "cli/chat/answers.h"
 #include "cli/remote/wait.h"
 #include "cli/terminal/failed.h"
 #include "cli/terminal/terminal.h"
+#include "cli/uploads/save.h"
 #include "model/a2a.h"
 #include "model/file_part.h"
 #include "model/upload.h"
@@ -33,6 +38,8 @@ struct Sent {
   WorkspaceId to;
   std::vector<Json> files;
   std::string message;
+  std::optional<Answer> answer{};
+  std::vector<ReturnedFile> returned{};
 };
 
 // Follows the files until each has a final state.
@@ -95,11 +102,17 @@ std::string as_json(const Sent& sent) {
            out.member("workspace_id", sent.to.text());
            out.array("files", sent.files, [&](const Json& file) { out.raw(file.dump()); });
            out.raw_member("message", sent.message.empty() ? "null" : sent.message);
+           if (!sent.answer) return;
+           out.object("answer", [&] {
+             out.member("text", sent.answer->text);
+             write_returned(out, sent.returned);
+           });
          }) +
          '\n';
 }
 
 std::string describe_sent(const SendOptions& options, const std::vector<FormFile>& files) {
+  if (files.empty() && options.wait) return "The message is sent; waiting for the agent to take it.\n";
   if (files.empty()) return "The message is kept for the agent and will be there when it asks.\n";
   std::uint64_t bytes = 0;
   for (const FormFile& file : files) bytes += file.size;
@@ -125,16 +138,60 @@ void add_uploads(Remote& remote, const std::string& target, const std::vector<Fo
   }
 }
 
+SentMessage message_of(const Sent& sent, const Json& answer) {
+  return {sent.to, answer.text("activity_id"), answer.whole("seq")};
+}
+
+// Returns the exit code.
+int take_answer(const SendOptions& options, Remote& remote, Sent& sent) {
+  const Json answer = parse_answer(sent.message);
+  sent.answer = answer_of_callback(answer);
+  if (!sent.answer) {
+    RemoteWait waiting(remote, options.timeout,
+                       fmt::format("no answer within {} s; the message stays there, and restante chat {} shows the "
+                                   "answer when it has come",
+                                   options.timeout, sent.to.text()));
+    sent.answer = wait_for_answer(waiting, message_of(sent, answer));
+  }
+  sent.returned = take_files(remote, sent.answer->files, options.save);
+  const int saved = all_saved(sent.returned) ? kExitOk : kExitFailed;
+  if (options.remote.json) return saved;
+  std::string text = sent.answer->text;
+  if (::isatty(STDOUT_FILENO) == 1) text = presentable_lines(text);
+  if (!text.empty() && text.back() != '\n') text += '\n';
+  const int printed = print(text + format_returned(sent.returned, "--save DIR takes it", colours()));
+  return std::max(saved, printed);
+}
+
+void wait_for_receipt(const SendOptions& options, Remote& remote, const Sent& sent) {
+  const Json answer = parse_answer(sent.message);
+  if (!answer_of_callback(answer)) {
+    RemoteWait waiting(
+        remote, options.timeout,
+        fmt::format("the agent has not taken the message within {} s; it stays there until the agent asks",
+                    options.timeout));
+    wait_until_taken(waiting, message_of(sent, answer));
+  }
+  if (!options.remote.json) print("The agent has taken the message.\n");
+}
+
 // Returns the exit code. When it throws, `sent` has what was sent before.
 int deliver(const SendOptions& options, Remote& remote, const std::vector<FormFile>& files, Sent& sent) {
   const std::string base = "/workspaces/" + sent.to.text();
   add_uploads(remote, base + "/chat/uploads", files, sent.files);
-  sent.message = remote.post_once(base + "/a2a", message_body(options.text, sent.files), fresh_key());
-  if (!options.remote.json) print(describe_sent(options, files));
-  if (!options.wait) return kExitOk;
-  FileFollower follower(remote, sent, options.timeout, options.remote.json);
-  follower.until_done();
-  return follower.delivered() ? kExitOk : kExitFailed;
+  sent.message = remote.post_once(base + "/a2a", message_body(options.text, sent.files, fresh_key()), fresh_key());
+  // With --reply stdout is the answer, for a script that takes it.
+  const bool quiet = options.remote.json || options.reply;
+  if (!quiet) print(describe_sent(options, files));
+  int code = kExitOk;
+  if (options.wait && !files.empty()) {
+    FileFollower follower(remote, sent, options.timeout, quiet);
+    follower.until_done();
+    code = follower.delivered() ? kExitOk : kExitFailed;
+  }
+  if (options.reply) return std::max(code, take_answer(options, remote, sent));
+  if (options.wait && files.empty()) wait_for_receipt(options, remote, sent);
+  return code;
 }
 
 }  // namespace
@@ -167,10 +224,10 @@ std::vector<std::vector<FormFile>> batch_files(const std::vector<FormFile>& file
   return client::divide(files, limits);
 }
 
-std::string message_body(const std::string& text, const std::vector<Json>& files) {
+std::string message_body(const std::string& text, const std::vector<Json>& files, const std::string& message_id) {
   return message_call("1", [&](JsonWriter& out) {
     out.member("role", "user");
-    out.member("messageId", fresh_key());
+    out.member("messageId", message_id);
     write_parts(out, text.empty() ? std::nullopt : std::optional<std::string_view>(text), files,
                 [&](const Json& file) { write_file_part(out, file); });
   });
@@ -191,8 +248,17 @@ Cell describe_state(const Json& file) {
 int send(const SendOptions& options) {
   if (options.text.empty() && options.files.empty())
     throw CommandFailed(kExitUsage, "there is nothing to send: give a text, --file FILE, or both");
+  if (!options.save.empty() && !options.reply)
+    throw CommandFailed(kExitUsage, "--save takes the files of the answer: give --reply, too");
   const auto files = describe_files(options.files);
+  check_save_folder(options.save);
   Remote remote(options.remote);
+  const bool waits = options.reply || (options.wait && files.empty());
+  if (waits && remote.role() == "workspace") {
+    throw CommandFailed(kExitNotPermitted,
+                        "an agent that is written to by another agent answers into that agent's inbox: to wait here, "
+                        "use restante delegate --wait, or the token of a person or of the operator");
+  }
   Sent sent{remote.find_workspace_or_own(options.to, "to whom? Give --to WORKSPACE"), {}, {}};
   try {
     const int code = deliver(options, remote, files, sent);

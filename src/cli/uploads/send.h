@@ -21,7 +21,7 @@ std::vector<Json> upload_files(Remote& remote, const std::string& target, const 
 std::vector<std::vector<FormFile>> batch_files(const std::vector<FormFile>& files, const Json& answer);
 
 // The JSON-RPC envelope of a message with these files, each as in the answer of /chat/uploads.
-std::string message_body(const std::string& text, const std::vector<Json>& files);
+std::string message_body(const std::string& text, const std::vector<Json>& files, const std::string& message_id);
 
 // The state of a file as text: "waiting", "fetched, not yet acknowledged", "delivered", "failed: disk full".
 Cell describe_state(const Json& file);

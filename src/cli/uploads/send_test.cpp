@@ -169,13 +169,13 @@ TEST(BatchFiles, AServerThatNamesNoLimitsGetsOneFileAtATime) {
 }
 
 TEST(MessageBody, LeavesOutMembersThatTheServerDidNotSend) {
-  const auto body = message_body("", {json(R"({"uri":"workspace:/a","name":null})")});
+  const auto body = message_body("", {json(R"({"uri":"workspace:/a","name":null})")}, "m");
   EXPECT_THAT(body, HasSubstr(R"("parts":[{"kind":"file","file":{"uri":"workspace:/a"}}])"));
 }
 
 TEST(MessageBody, NamesTheFilesAsTheServerDid) {
-  const auto body =
-      message_body("hi", {json(R"({"uri":"platform-pending:w/f","name":"a","mimeType":"","size":3,"sha256":"x"})")});
+  const auto body = message_body(
+      "hi", {json(R"({"uri":"platform-pending:w/f","name":"a","mimeType":"","size":3,"sha256":"x"})")}, "m");
   EXPECT_THAT(
       body,
       AllOf(HasSubstr(R"({"kind":"text","text":"hi"})"),

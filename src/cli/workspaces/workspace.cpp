@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -59,10 +61,21 @@ void write_change(JsonWriter& out, const std::string& key, const std::string& va
   }
 }
 
+// Agents may share a name, but a person who types one twice has probably forgotten the first.
+bool wants_another(Remote& remote, const std::string& name) {
+  std::string same;
+  for (const Json& one : parse_list(remote.get("/workspaces"))) {
+    if (one.text("name") == name) same += (same.empty() ? "" : "; ") + describe_candidate(one, SystemClock().now());
+  }
+  return same.empty() ||
+         confirmed(fmt::format("There is already a workspace called {}: {}. Make another one?", in_quotes(name), same));
+}
+
 }  // namespace
 
 int create_workspace(const WorkspaceOptions& options) {
   Remote remote(options.remote);
+  if (::isatty(STDIN_FILENO) == 1 && !wants_another(remote, options.name)) return print("Nothing was made.\n");
   const std::string body = json_object([&](JsonWriter& out) {
     out.member("name", options.name);
     out.member_if("role", options.role);

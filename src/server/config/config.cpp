@@ -50,6 +50,9 @@ void apply_file(Config& config, const std::string& path) {
   }
 }
 
+// Of the pollers in docs/agents.md. On a machine with both, a server should say more than that it does not know them.
+constexpr std::string_view kPollerVariables[] = {"RESTANTE_DIR", "RESTANTE_STATE", "RESTANTE_RESULT_DIR"};
+
 void apply_environment(Config& config, const std::map<std::string, std::string>& environment) {
   std::vector<std::string> known = other_variables();
   for (const auto& setting : settings()) {
@@ -59,6 +62,12 @@ void apply_environment(Config& config, const std::map<std::string, std::string>&
   }
   for (const auto& [name, value] : environment) {
     if (!name.starts_with("RESTANTE_") || std::ranges::find(known, name) != known.end()) continue;
+    if (std::ranges::find(kPollerVariables, name) != std::end(kPollerVariables)) {
+      throw ConfigError(
+          fmt::format("{} is a variable of an agent's poller (docs/agents.md) and means nothing to a server: "
+                      "unset it here (env -u {} restante …)",
+                      name, name));
+    }
     const auto meant = nearest(name, known);
     throw ConfigError(fmt::format("unknown variable {}: {}", in_quotes(name),
                                   meant.empty() ? "unset it (restante config --help explains their names)"

@@ -3,12 +3,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
+#include <fmt/format.h>
+
 #include "api/routes.h"
 #include "base/alarm.h"
+#include "base/error.h"
 #include "base/mutex.h"
 #include "base/text.h"
 #include "desk/delegations/stuck_sweep.h"
@@ -43,9 +47,15 @@ constexpr std::chrono::milliseconds kFastStopGrace = std::chrono::seconds(1);
 
 std::filesystem::path data_directory(const Config& config) {
   const std::filesystem::path data = config.data;
-  std::filesystem::create_directories(data);
-  std::filesystem::permissions(data, std::filesystem::perms::owner_all);
-  return data;
+  std::error_code error;
+  std::filesystem::create_directories(data, error);
+  if (!error) std::filesystem::permissions(data, std::filesystem::perms::owner_all, error);
+  if (!error && ::access(data.c_str(), W_OK | X_OK) != 0) error.assign(errno, std::generic_category());
+  if (!error) return data;
+  throw Unavailable(
+      fmt::format("data: the directory {} cannot be used: {}; give it to the user who runs this, or choose "
+                  "another with --data",
+                  data.string(), error.message()));
 }
 
 Digest metrics_token(const Config& config) {

@@ -44,6 +44,7 @@ seen.progress = [];
 seen.sent = await call("send_message_to_user", { message: "from the client", attachments: [attachment] },
   { onprogress: (step) => seen.progress.push(step) });
 seen.history = await call("chat_history", { limit: 10 });
+seen.toAgent = await call("send_message_to_agent", { target: peer, message: "hello, agent" });
 
 // A cancelled wait takes nothing and does not change the session.
 const giveUp = new AbortController();

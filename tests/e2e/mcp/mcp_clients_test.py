@@ -18,8 +18,8 @@ HERE = Path(__file__).resolve().parent
 # Bounds for a hang, not expectations.
 WALK_SECONDS = 400
 CALL_SECONDS = 200
-TOOLS = {"wait_for_message", "inbox_peek", "inbox_pop", "list_files", "send_message_to_user", "delegate_task", "delegate_task_async",
-         "check_task_status", "complete_task", "list_peers", "get_workspace_info", "chat_history"}
+TOOLS = {"wait_for_message", "inbox_peek", "inbox_pop", "list_files", "send_message_to_user", "send_message_to_agent",
+         "delegate_task", "delegate_task_async", "check_task_status", "complete_task", "list_peers", "get_workspace_info", "chat_history"}
 
 
 @pytest.fixture(scope="module")
@@ -136,6 +136,7 @@ def test_the_inspector_lists_and_calls_every_tool(node, workspace, peer, mcp, tm
     sent = call(node, one, "send_message_to_user", message="hi", attachments=json.dumps([str(tmp_path / "a.txt")]))
     assert sent["files"][0]["size"] == 5
     assert call(node, one, "chat_history", limit=5)["messages"][-1]["content"] == "hi"
+    assert call(node, one, "send_message_to_agent", target=peer.id, message="hello, agent")["status"] == "sent"
     assert call(node, one, "delegate_task", target=peer.id, task="count", timeout_seconds=120)["result"] == "one two three"
     given = call(node, one, "delegate_task_async", target=peer.id, task="count again")
     assert call(node, one, "wait_for_message", timeout_seconds=120)["message"]["delegation_id"] == given["delegation_id"]

@@ -41,13 +41,13 @@ void in_transaction(Connection& connection, Body body) {
   }
 }
 
-// Turns Unavailable into OpenRefused with a sentence for the operator.
+// Turns Unavailable into OpenRefused with a sentence for the operator; Unavailable is nested in it.
 template <class Body>
 auto refusing(Body body) {
   try {
     return body();
   } catch (const Unavailable& failed) {
-    throw OpenRefused(fmt::format("the database cannot be opened: {}", failed.what()));
+    std::throw_with_nested(OpenRefused(fmt::format("the database cannot be opened: {}", failed.what())));
   }
 }
 
