@@ -96,7 +96,7 @@ TEST_F(ChatHistoryApi, JunkLimitsAreTheUsualAndJunkTimesAreRefused) {
   for (const char* time : {"", "junk", "2026-01-01", "1767225600", "2026-01-01T00:00:00"}) {
     const Answer answer = read("?before_ts=" + std::string(time));
     EXPECT_EQ(answer.status, 400) << time;
-    EXPECT_NE(answer.body.find("before_ts"), std::string::npos) << answer.body;
+    EXPECT_NE(answer.body.find("before_ts must be an RFC3339 time"), std::string::npos) << answer.body;
   }
 }
 

@@ -122,6 +122,7 @@ TEST_F(DelegationsApi, ATaskIsAHitAlsoAfterTheDeadlineItWasGivenWith) {
   const auto fresh = give(deadline + R"(,"delegation_id":"d2")");
   EXPECT_EQ(fresh.status, 400);
   EXPECT_THAT(fresh.body, HasSubstr(R"("field":"deadline")"));
+  EXPECT_THAT(give(R"(,"deadline":"tomorrow")").body, HasSubstr("deadline must be an RFC3339 time"));
 }
 
 TEST_F(DelegationsApi, AResultThatIsTooLargeIsRefusedWithAHintToSendAFile) {

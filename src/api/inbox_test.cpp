@@ -41,6 +41,28 @@ class InboxApi : public ::testing::Test {
     EXPECT_NE(answer.body.find(mentions), std::string::npos) << query << " " << answer.body;
     EXPECT_EQ(answer.body.find("junk"), std::string::npos) << "echoes input: " << answer.body;
   }
+  // The cookie of a new session.
+  std::string sign_in(const std::string& secret) {
+    Ask asked;
+    asked.method = "POST";
+    asked.target = "/session";
+    asked.with("Origin", "http://localhost:8080").json(R"({"token":")" + secret + R"("})");
+    const std::string cookie = api.ask(asked).header("Set-Cookie");
+    return cookie.substr(0, cookie.find(';'));
+  }
+  // The poll that such a request holds, before its first attempt. `secret` is a header.
+  std::shared_ptr<http::HeldPoll> hold(std::string_view query, const std::string& secret) {
+    const std::string head = "GET " + api.path("/activity" + std::string(query)) + " HTTP/1.1\r\nHost: localhost\r\n" +
+                             secret + "\r\nSec-Fetch-Site: same-origin\r\n\r\n";
+    http::Request request;
+    EXPECT_FALSE(http::parse_head(head, http::Limits(), request));
+    const auto match = api.router.match(request);
+    EXPECT_FALSE(match.route->admit(request)) << secret;
+    http::Response response = match.route->handle(request);
+    const auto* held = std::get_if<std::shared_ptr<http::HeldPoll>>(&response.content);
+    EXPECT_TRUE(held) << query;
+    return held ? *held : nullptr;
+  }
 
   TestApi api;
 };
@@ -162,6 +184,7 @@ TEST_F(InboxApi, BeforeTsIsAStrictTime) {
   for (const char* text :
        {"junk", "", "2027", "2027-01-15", "1800000000", "2027-01-15T08:00:00", "2027-13-01T00:00:00Z"}) {
     expect_refused("?before_ts=" + std::string(text), 400, R"("field":"before_ts")");
+    expect_refused("?before_ts=" + std::string(text), 400, "RFC3339");
   }
 }
 
@@ -222,16 +245,22 @@ TEST_F(InboxApi, WaitIsClampedAndTheHeaderNamesTheClampedValue) {
 TEST_F(InboxApi, AFractionOfASecondIsWaitedFor) {
   append("a");
   for (const auto& [wait, expected] : {std::pair("0.5", 500), std::pair("30.25", 30'250), std::pair("0.0001", 1)}) {
-    const std::string head = "GET " + api.path("/activity?since_seq=1&wait=") + wait +
-                             " HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + api.agent + "\r\n\r\n";
-    http::Request request;
-    ASSERT_FALSE(http::parse_head(head, http::Limits(), request));
-    const auto match = api.router.match(request);
-    ASSERT_FALSE(match.route->admit(request));
-    const http::Response response = match.route->handle(request);
-    const auto* held = std::get_if<std::shared_ptr<http::HeldPoll>>(&response.content);
-    ASSERT_TRUE(held) << wait;
-    EXPECT_EQ((*held)->patience, std::chrono::milliseconds(expected));
+    const auto held = hold("?since_seq=1&wait=" + std::string(wait), "Authorization: Bearer " + api.agent);
+    ASSERT_TRUE(held);
+    EXPECT_EQ(held->patience, std::chrono::milliseconds(expected));
+  }
+}
+
+TEST_F(InboxApi, PollsOfASessionCountAgainstItsTokenAndThoseOfOneWorkspaceTakeTurnsWithOthers) {
+  const std::string sender = api.desk.store->find_token(sha256(api.sender))->id.text();
+  for (const auto& [secret, owner] : {std::pair(api.sender, sender), std::pair(api.admin, std::string("admin"))}) {
+    for (int i = 0; i < 3; ++i) {
+      const std::string header = i == 0 ? "Authorization: Bearer " + secret : "Cookie: " + sign_in(secret);
+      const auto held = hold("?since_seq=0&wait=1", header);
+      ASSERT_TRUE(held);
+      EXPECT_EQ(held->owner, owner) << header;
+      EXPECT_EQ(held->tenant, api.workspace.text());
+    }
   }
 }
 

@@ -99,6 +99,19 @@ TEST(SessionApi, APersonIsTheSameWithTheTokenAndWithItsSessionsAndAnotherWithAno
   EXPECT_NE(api.get("/session", api.sender).body, api.get("/session", other).body);
 }
 
+TEST(SessionApi, StreamsOfASessionCountAgainstTheTokenThatOpenedIt) {
+  TestApi api;
+  const std::string sender = api.desk.store->find_token(sha256(api.sender))->id.text();
+  for (const auto& [secret, owner] : {std::pair(api.sender, sender), std::pair(api.admin, std::string("admin"))}) {
+    const std::string cookie = secret_in(api.ask(sign_in_with(secret)).header("Set-Cookie"));
+    Ask asked;
+    asked.target = api.path("/events/stream");
+    asked.with("Cookie", "__Host-restante=" + cookie).with("Sec-Fetch-Site", "same-origin");
+    EXPECT_EQ(api.ask(asked).stream->owner, owner);
+    EXPECT_EQ(api.get(asked.target, secret).stream->owner, owner);
+  }
+}
+
 TEST(SessionApi, SigningOutEndsTheSessionOnTheServerToo) {
   TestApi api;
   const std::string secret = secret_in(api.ask(sign_in_with(api.admin)).header("Set-Cookie"));

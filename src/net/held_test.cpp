@@ -163,6 +163,69 @@ TEST(Held, OneMoreThanTheOwnersCapAnswersTheOldestEmpty) {
   EXPECT_EQ(foreign.reply().body, "found");
 }
 
+// Four threads work for the requests, and at most three of them for one client or one tenant.
+TEST(Held, AClientWhoseRequestsBlockLeavesAThreadForOthers) {
+  Gate begun;
+  Gate end;
+  TestEdge server;
+  server.get("/blocks", [&](auto&) {
+    begun.open();
+    end.wait();
+    return text("ended");
+  });
+  server.get("/next", [](auto&) { return text("next"); });
+  server.start();
+  for (const char* secret : {"Authorization: Bearer one\r\n", "Cookie: one=1\r\n", ""}) {
+    std::vector<Client> clients;
+    for (int i = 0; i < 4; ++i) {
+      clients.push_back(server.client());
+      clients.back().get("/blocks", secret);
+    }
+    for (int i = 0; i < 3; ++i) begun.wait();
+    EXPECT_EQ(server.client().ask("/next", "Authorization: Bearer other\r\n").body, "next") << secret;
+    for (int i = 0; i < 4; ++i) end.open();
+    for (Client& client : clients) EXPECT_EQ(client.reply().body, "ended");
+    begun.wait();
+  }
+}
+
+TEST(Held, ATenantWhosePollsAreRungLeavesAThreadForOthersWhoeverHoldsThem) {
+  std::atomic<bool> blocks{false};
+  Gate looked;
+  Gate end;
+  TestEdge server;
+  server.get("/", [&](auto& request) {
+    http::HeldPoll poll;
+    poll.topics = {"topic"};
+    poll.owner = request.header("Authorization");
+    poll.tenant = "tenant";
+    poll.patience = kNever;
+    poll.attempt = [&]() -> std::optional<http::Response> {
+      const bool is_rung = blocks;  // before the test goes on
+      looked.open();
+      if (!is_rung) return std::nullopt;
+      end.wait();
+      return text("found");
+    };
+    poll.give_up = [] { return text("empty"); };
+    return http::held_poll(std::move(poll));
+  });
+  server.get("/next", [](auto&) { return text("next"); });
+  server.start();
+  std::vector<Client> clients;
+  for (const char* secret : {"a", "b", "c", "d"}) {
+    clients.push_back(server.client());
+    clients.back().get("/", "Authorization: Bearer " + std::string(secret) + "\r\n");
+    looked.wait();
+  }
+  blocks = true;
+  server.ring("topic");
+  for (int i = 0; i < 3; ++i) looked.wait();
+  EXPECT_EQ(server.client().ask("/next", "Authorization: Bearer other\r\n").body, "next");
+  for (int i = 0; i < 4; ++i) end.open();
+  for (Client& client : clients) EXPECT_EQ(client.reply().body, "found");
+}
+
 TEST(Held, AnUnfinishedAttemptIsMadeAgainWithoutARing) {
   int attempts = 0;
   TestEdge server;

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <future>
 #include <latch>
+#include <semaphore>
 #include <string>
 #include <vector>
 
@@ -150,10 +151,20 @@ TEST(ThreadPool, JobsOfOneGroupBeginInTheOrderTheyWerePosted) {
 }
 
 TEST(ThreadPool, AGroupWhoseJobsBlockLeavesAThreadForOthers) {
+  std::counting_semaphore<20> begun(0);
   ThreadPool pool(4, 4);
   std::promise<void> end;
   const auto ended = end.get_future().share();
-  for (int i = 0; i < 20; ++i) pool.post([ended] { ended.wait(); }, group_named("blocked"));
+  for (int i = 0; i < 20; ++i) {
+    pool.post(
+        [ended, &begun] {
+          begun.release();
+          ended.wait();
+        },
+        group_named("blocked"));
+  }
+  // All that the group may have. Were it next in turn, the last thread would be lost to it, too.
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(begun.try_acquire_for(kCeiling));
   std::promise<void> ran;
   pool.post([&] { ran.set_value(); }, group_named("other"));
   EXPECT_EQ(ran.get_future().wait_for(kCeiling), std::future_status::ready);

@@ -268,6 +268,16 @@ TEST_P(Delegations, ATaskShowsItsCallerNoFileThatDidNotComeWithIt) {
   };
   EXPECT_EQ(missing("d1", of_third.id), "") << "a file of another workspace";
   EXPECT_EQ(missing("d2", of_callee.id), "") << "a file of the receiving agent, from somebody else";
+  auto terms = until(at(500));
+  terms.direction = UploadDirection::out;
+  const auto of_caller = file("sent.txt");
+  ASSERT_TRUE(store->stage_uploads(caller, {of_caller}, terms, at(0)).take());
+  const FileId sent = FileId::make(at(0));
+  auto other = task("other");
+  other.callee_id = third;
+  other.attachments = {{caller, of_caller.id, sent}};
+  open(other);
+  EXPECT_EQ(missing("d3", sent), "") << "a file that the caller sent to another agent";
 }
 
 TEST_P(Delegations, AFileThatWasSentCanBeSentAgainWhileItsBlobExists) {

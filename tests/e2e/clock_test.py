@@ -3,7 +3,10 @@ that clients send have no effect."""
 import datetime
 import json
 import os
+import sqlite3
 import subprocess
+import time
+from contextlib import closing
 
 import pytest
 
@@ -150,6 +153,29 @@ def test_a_clock_that_is_consistent_for_long_enough_is_trusted_again(start, cloc
     clock.set()  # the file system keeps the true time: with another one the doubt does not end
     server.wait_log("clock_trusted")
     wait_until(lambda: server.get("/ready").json()["checks"]["clock"] == "ok", "the clock is trusted")
+
+
+def doubt_of(server):
+    return server.get("/admin/health", token=server.admin_token).json()["clock_doubt"]
+
+
+def test_new_data_is_compared_with_the_time_of_the_file_system(start, clock):
+    clock.set(days=3)
+    server = start(environment=clock.environment)
+    assert server.get("/ready").json()["checks"]["clock"] == "doubted"
+    assert "file system" in doubt_of(server) and "3 days" in doubt_of(server)
+
+
+def test_data_without_a_recorded_time_is_compared_with_the_times_of_its_files(start, tmp_path):
+    data = tmp_path / "data"
+    data.mkdir()
+    start(data=data).stop()
+    with closing(sqlite3.connect(data / "restante.db")) as database, database:
+        database.execute("DELETE FROM server_clock")
+    long_ago = time.time() - 40 * 86400
+    for file in data.glob("restante.db*"):
+        os.utime(file, (long_ago, long_ago))
+    assert "40 days ahead of the newest time" in doubt_of(start(data=data))
 
 
 def test_held_polls_end_by_the_steady_clock_whatever_the_wall_clock_does(start, clock):

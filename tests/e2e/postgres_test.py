@@ -12,6 +12,7 @@ from support.events import EventStream
 from support.postgres import DURABLE, Postgres
 from support.server import Server, StartFailed, binary
 from support.server_group import SETTINGS, ServerGroup
+from support.wall_clock import WallClock
 from support.waiting import wait_until
 
 
@@ -170,3 +171,12 @@ def test_a_foreign_database_is_not_changed(postgres, url):
     refused = restante("migrate", "up", "--database", url)
     assert refused.returncode != 0 and "not Restante's" in refused.stderr
     assert postgres.sql("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'", database=url.rpartition("/")[2]) == "1\n"
+
+
+def test_a_start_is_compared_with_the_clock_of_the_database(url, tmp_path):
+    clock = WallClock(tmp_path)
+    clock.set(days=3)
+    with Server(arguments=("--database", url), environment=clock.environment) as server:
+        assert server.get("/ready").json()["checks"]["clock"] == "doubted"
+        doubt = server.get("/admin/health", token=server.admin_token).json()["clock_doubt"]
+        assert "that of the database differ by 3 days" in doubt, doubt

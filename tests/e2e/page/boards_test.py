@@ -61,6 +61,12 @@ def test_a_store_that_has_failed_is_named_with_the_reason(tmp_path):
         walk("broken_store", address)
 
 
+def test_a_clock_in_doubt_is_shown_with_the_reason(tmp_path):
+    clock = WallClock(tmp_path)
+    with dev(tmp_path / "dev", clock.environment) as address:
+        walk("doubted_clock", address, WALL_CLOCK_FILE=clock.environment["WALL_CLOCK_FILE"])
+
+
 def test_five_hundred_files_and_hostile_names_are_a_list(address):
     walk("full_board", address)
 

@@ -348,6 +348,18 @@ export default {
     await picture(page, 'health-broken');
   },
 
+  // The server's clock is set while it runs.
+  async doubted_clock({ page }) {
+    await enter(page);
+    await go(page, 'health', 'Health');
+    await page.getByText('All is well').waitFor();
+    setClock(2 * 3_600);
+    await page.getByText(/^In doubt: the clock .*2 hours.*Nothing expires.*restante clock accept/).waitFor();
+    await page.getByText(/(has|have) a problem$/).waitFor();
+    await go(page, 'dashboard', 'Dashboard');
+    await page.getByText('The server’s clock is in doubt: no file expires until that is settled.').waitFor();
+  },
+
   // 500 waiting files and hostile names are shown as a plain list.
   async full_board({ page }) {
     const hostile = '<img src=x onerror=alert(1)>';
