@@ -23,7 +23,6 @@ namespace restante::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using client::Failure;
 
 constexpr int kAttempts = 4;  // in a row without a byte; then the file is given up
 constexpr int kMostNames = 1'000;
