@@ -27,9 +27,9 @@ import { writeFileSync } from "node:fs";
 const { url, ...options } = JSON.parse(process.env.TEST_OPTIONS);
 const say = (what) => console.log(JSON.stringify(what));
 const agent = await Agent.connect(url, options);
+process.once("SIGTERM", () => agent.stop());
 say({ workspace: agent.workspace });
 %s
-process.once("SIGTERM", () => agent.stop());
 await agent.run();
 say({ ended: true });
 """
@@ -310,14 +310,18 @@ def test_a_command_that_is_not_there_is_refused_at_the_start_and_one_that_is_los
 
 
 def test_a_command_that_fails_or_takes_too_long_is_reported_with_its_last_errors(workspace, connect):
-    command = "if grep -q long; then echo thinking >&2; exec sleep 600; else echo 'no such word' >&2; exit 3; fi"
-    agent = connect(url_of(workspace.server), token=workspace.token, program=PROGRAM_FILE, exec_command=command,
-                    arguments=["--attempts", "1", "--exec-timeout", "1"])
-    send(workspace, "short")
-    wait_until(lambda: len(workspace.messages()) == 1, "the first failure")
-    send(workspace, "long")
-    wait_until(lambda: len(workspace.messages()) == 2, "the second failure")
-    first, second = workspace.messages()
-    assert first == "The agent could not handle this: the command ended with exit code 3. The last lines of its errors:\nno such word"
-    assert second.startswith("The agent could not handle this: the command took longer than 1 s and was ended. The last lines of its errors:\nthinking")
-    assert agent.stop() == 0
+    def failure(text, command, *arguments):
+        """What the sender reads after the one attempt."""
+        before = len(workspace.messages())
+        agent = connect(url_of(workspace.server), token=workspace.token, program=PROGRAM_FILE, exec_command=command,
+                        arguments=["--attempts", "1", *arguments])
+        agent.wait_printed("connected to")
+        send(workspace, text)
+        wait_until(lambda: len(workspace.messages()) == before + 1, f"the failure of {text}; printed: {agent.stderr()}")
+        assert agent.stop() == 0
+        return workspace.messages()[-1]
+
+    reason = failure("short", "cat > /dev/null; echo 'no such word' >&2; exit 3")
+    assert reason == "The agent could not handle this: the command ended with exit code 3. The last lines of its errors:\nno such word"
+    reason = failure("long", "exec sleep 600", "--exec-timeout", "1")
+    assert reason.startswith("The agent could not handle this: the command took longer than 1 s and was ended.")
