@@ -16,8 +16,8 @@ using Receiver = http::BodyHandling(const Context&, http::Request&);
 
 // /health (also /healthz), /ready and /metrics, for operators and their tools.
 Handler health, ready, metrics_text;
-// GET /download/:file: a program for agents, and its sha256 in the format of `sha256sum -c`. Public: a person who pastes
-// the first line has no token yet, and the programs are not a secret.
+// GET /download/:file: a program for agents, and its sha256 in the format of `sha256sum -c`. Public: a person who
+// pastes the first line has no token yet, and the programs are not a secret.
 Handler download;
 // The page's session: a person signs in once with a token and gets a cookie that scripts cannot read.
 Handler sign_in, who_am_i, sign_out;
