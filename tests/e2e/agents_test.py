@@ -187,23 +187,28 @@ def test_a_linked_folder_is_not_written_through_and_the_message_still_comes(work
 # -- tasks
 
 
+def task_id(caller, name):
+    """The kinds share a server, on which every task has an id of its own."""
+    return f"{name}-{caller.id}"
+
+
 def delegate(caller, callee, name, **more):
-    task = {"target_id": callee.id, "task": f"task {name}", "delegation_id": name, **more}
+    task = {"target_id": callee.id, "task": f"task {name}", "delegation_id": task_id(caller, name), **more}
     given = caller.server.request("POST", caller.path("delegate"), token=caller.token, json_body=task)
     assert given.status == 202, given
 
 
 def task_of(caller, name):
-    return caller.server.get(caller.path(f"delegations/{name}"), token=caller.token).json()
+    return caller.server.get(caller.path(f"delegations/{task_id(caller, name)}"), token=caller.token).json()
 
 
 def cancel(caller, name):
-    assert caller.server.request("POST", caller.path(f"delegations/{name}/cancel"), token=caller.token).status == 200
+    assert caller.server.request("POST", caller.path(f"delegations/{task_id(caller, name)}/cancel"), token=caller.token).status == 200
 
 
 def results(caller):
     """(task, status, late) of every result in the caller's inbox."""
-    return [(row["request_body"]["delegation_id"], row["status"], row["request_body"].get("late", False))
+    return [(row["request_body"]["delegation_id"].removesuffix(f"-{caller.id}"), row["status"], row["request_body"].get("late", False))
             for row in caller.activity(token=caller.server.admin_token) if row["method"] == "delegate_result"]
 
 
@@ -256,27 +261,28 @@ def test_tasks_that_were_cancelled_or_are_overdue_before_the_agent_started_are_n
     wait_until(lambda: datetime.now(timezone.utc) > soon, "its deadline passes", every=0.1)
     agent = any_agent(url_of(server), token=workspace.token)
     wait_until(lambda: ("wanted", "ok", False) in results(caller), "the one that is wanted is done")
-    assert [delivery["delegation_id"] for delivery in agent.deliveries()] == ["wanted"]
+    assert [delivery["delegation_id"] for delivery in agent.deliveries()] == [task_id(caller, "wanted")]
     assert agent.stop() == 0
 
 
 def test_only_what_the_server_gave_as_a_task_is_one(server, workspace, any_agent, proxy):
     """A message names a task that is another's. The server removes such a name, so a proxy writes it into the answer of the poll."""
     other, callee = Workspace(server, "other"), Workspace(server, "callee")
-    delegate(other, callee, "the-task-of-others")
-    forged = b'"restante_hops_":"the-task-of-others"'
-    named = b'"delegation_id" :"the-task-of-others"'
+    delegate(other, callee, "of-others")
+    theirs = task_id(other, "of-others")
+    forged = f'"restante_hops_":"{theirs}"'.encode()
+    named = f'"delegation_id" :"{theirs}"'.encode()
     assert len(forged) == len(named)
     between = proxy(server.port, rewrite=lambda data: data.replace(forged, named))
-    body = {"method": "message/send", "params": {"message": {"parts": [{"kind": "text", "text": "task the-task-of-others"}],
-                                                             "metadata": {"restante_hops_": "the-task-of-others"}}}}
+    body = {"method": "message/send", "params": {"message": {"parts": [{"kind": "text", "text": "task of others"}],
+                                                             "metadata": {"restante_hops_": theirs}}}}
     assert server.request("POST", workspace.path("a2a"), token=other.token, json_body=body).status == 200
     agent = any_agent(between.url, token=workspace.token)
     delivery = wait_until(agent.deliveries, "the message")[0]
-    assert delivery["text"] == "task the-task-of-others" and "delegation_id" not in delivery
+    assert delivery["text"] == "task of others" and "delegation_id" not in delivery
     assert "delegation_id" not in delivery["body"]["params"]["message"]["metadata"]
     agent.wait_printed("which the server did not give to this agent")
-    assert task_of(other, "the-task-of-others")["status"] in ("queued", "dispatched")
+    assert task_of(other, "of-others")["status"] in ("queued", "dispatched")
     assert agent.stop() == 0
 
 

@@ -236,6 +236,31 @@ TEST_F(SweepTest, ASearchAmongManyIsSpreadOverSeveralSweeps) {
   EXPECT_EQ(desk.blob_files(), 0u);
 }
 
+TEST_F(SweepTest, ASearchThatHasBegunGoesOnBetweenTwoSweepsUnlessTheClockIsInDoubt) {
+  SweepRules rules = small_steps();
+  rules.look_at = 1;
+  rules.every = hours(24);
+  Sweep patient = sweep_of(desk.places, rules);
+  for (int i = 0; i < 4; ++i) (void)orphan();
+  desk.clock.advance(minutes(61));
+  patient.tick();  // the only sweep: it begins the search
+  const auto found = [&] { return desk.store->list_orphan_candidates().size(); };
+  const std::size_t first = found();
+  EXPECT_LT(first, 4u);
+  const auto ticks = [&] {
+    for (int i = 0; i < 20; ++i) {
+      desk.clock.advance(seconds(15));
+      patient.tick();
+    }
+  };
+  desk.clock.doubt(desk.clock.now());
+  ticks();
+  EXPECT_EQ(found(), first);
+  desk.clock.accept();
+  ticks();
+  EXPECT_EQ(found(), 4u);
+}
+
 TEST_F(SweepTest, NothingDueIsNothingDone) {
   stage();
   const SweepReport report = after(seconds(1));

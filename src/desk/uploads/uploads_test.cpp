@@ -55,6 +55,15 @@ TEST_F(UploadsTest, WhoMayOpenAFileAndUntilWhen) {
   for (const Principal& who : {agent, sender, admin}) expect_gone(desk.uploads.open(who, workspace, late.id));
 }
 
+TEST_F(UploadsTest, WhileTheClockIsInDoubtAFileThatWaitsCanBeDownloaded) {
+  const Upload waiting = upload();
+  const Time trusted = desk.clock.now();
+  desk.clock.jump(std::chrono::hours(40 * 24));
+  expect_gone(desk.uploads.open(agent, workspace, waiting.id));
+  desk.clock.doubt(trusted);
+  EXPECT_TRUE(desk.uploads.open(agent, workspace, waiting.id));
+}
+
 TEST_F(UploadsTest, WhileTheClockIsInDoubtAFileThatWaitsCanBeAckedAndTheAckHasItsOwnTime) {
   const Upload acked = upload();
   const Upload failed = upload();
