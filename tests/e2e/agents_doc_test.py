@@ -37,7 +37,7 @@ class Shell:
 
     def start(self, line):
         """Runs the line with its last command in the foreground: (process, stdout, stderr)."""
-        line = line.replace("./restante connect", "exec ./restante connect")
+        line = re.sub(r"(\./restante connect|sh restante-install\.sh)", r"exec \1", line)
         process = subprocess.Popen(["sh", "-c", line], cwd=self.home, env=self.environment, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         return process, Lines(process.stdout), Lines(process.stderr)
@@ -64,11 +64,12 @@ def test_a_new_user_who_pastes_the_commands_of_the_page_gets_a_connected_agent(s
     create, = re.findall(r"^1\. (?:.*\n)??.*?`(restante workspace create '[^']+')`", PAGE, re.M)
     shown = operator.run(create)
     assert shown.returncode == 0, shown
-    printed = [line.strip() for line in shown.stdout.splitlines() if "connect --url" in line]
+    printed = [line.strip() for line in shown.stdout.splitlines() if " --enrol " in line]
     assert len(printed) == 2 and printed[1].startswith("restante connect"), shown.stdout
     documented, = re.findall(r"^ +(curl -fsSL .* --enrol TOKEN)$", PAGE, re.M)
-    shape = re.escape(documented).replace(re.escape("https://post.example.org"), re.escape(url_of(server))).replace("TOKEN", "[A-Za-z0-9_-]{43}")
-    assert re.fullmatch(shape.replace("linux\\-x86_64", r"linux\-\w+"), printed[0]), (printed[0], documented)
+    shape = re.escape(documented).replace(re.escape("https://post.example.org"), re.escape(url_of(server)))
+    shape = shape.replace("TOKEN", "[A-Za-z0-9_-]{43}").replace("SHA256", "[0-9a-f]{64}")
+    assert re.fullmatch(shape, printed[0]), (printed[0], documented)
 
     agent, lines, stderr = new_user.start(printed[0])
     stderr.wait(lambda line: b"connected to " in line, "connected")
