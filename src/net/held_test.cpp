@@ -163,32 +163,7 @@ TEST(Held, OneMoreThanTheOwnersCapAnswersTheOldestEmpty) {
   EXPECT_EQ(foreign.reply().body, "found");
 }
 
-// Four threads work for the requests, and at most three of them for one client or one tenant.
-TEST(Held, AClientWhoseRequestsBlockLeavesAThreadForOthers) {
-  Gate begun;
-  Gate end;
-  TestEdge server;
-  server.get("/blocks", [&](auto&) {
-    begun.open();
-    end.wait();
-    return text("ended");
-  });
-  server.get("/next", [](auto&) { return text("next"); });
-  server.start();
-  for (const char* secret : {"Authorization: Bearer one\r\n", "Cookie: one=1\r\n", ""}) {
-    std::vector<Client> clients;
-    for (int i = 0; i < 4; ++i) {
-      clients.push_back(server.client());
-      clients.back().get("/blocks", secret);
-    }
-    for (int i = 0; i < 3; ++i) begun.wait();
-    EXPECT_EQ(server.client().ask("/next", "Authorization: Bearer other\r\n").body, "next") << secret;
-    for (int i = 0; i < 4; ++i) end.open();
-    for (Client& client : clients) EXPECT_EQ(client.reply().body, "ended");
-    begun.wait();
-  }
-}
-
+// Four threads work for the requests, and at most three of them for one tenant.
 TEST(Held, ATenantWhosePollsAreRungLeavesAThreadForOthersWhoeverHoldsThem) {
   std::atomic<bool> blocks{false};
   Gate looked;
