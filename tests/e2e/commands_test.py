@@ -4,6 +4,7 @@ import os
 import pty
 import re
 import select
+import socket
 import sqlite3
 import subprocess
 import threading
@@ -297,6 +298,23 @@ def test_the_server_of_this_machine_is_found_by_its_data_directory(start, tmp_pa
     assert restante("workspace", "list", cwd=tmp_path).returncode == 0
     server.stop()
     assert not (server.data / "address").exists()
+
+
+def test_the_token_of_a_server_that_is_gone_is_sent_to_nobody(start):
+    """After a kill its note is still there, and another program may have its port."""
+    server = start()
+    note = server.data / "address"
+    noted = note.read_text()
+    server.kill()
+    assert note.read_text() == noted
+    with socket.create_server(("127.0.0.1", server.port)) as other:
+        for _ in ("noted", "never noted"):
+            done = restante("workspace", "list", "--data", server.data)
+            assert done.returncode == 69 and f"the server of {server.data} is not running" in done.stderr, done
+            note.unlink(missing_ok=True)
+        other.settimeout(0)
+        with pytest.raises(BlockingIOError):
+            other.accept()
 
 
 def test_a_refusal_names_the_address_that_was_asked_and_whose_token_it_was(server, tmp_path):

@@ -32,7 +32,7 @@ Exit codes:
 constexpr std::string_view kRemote = R"(
 Server and token:
   RESTANTE_URL    the server, when --url is not given; default: the address that a running server has noted in its data
-                  directory, or http://127.0.0.1:8080
+                  directory; with a token of your own http://127.0.0.1:8080
   RESTANTE_TOKEN  the token, when --token-file is not given; never a flag, because flags show in ps
   On the server's own machine neither is needed: address and admin.token are read from ./data, RESTANTE_DATA or --data.
 )";

@@ -59,7 +59,8 @@ struct FoundToken {
 };
 
 // The admin.token of this machine is only for a server on this machine: another server would learn the secret. --data
-// shows that the user means it.
+// shows that the user means it. Without --url it is only for the server of that data directory, while that runs: any
+// other program could listen on the usual port.
 FoundToken admin_file(const RemoteOptions& options, const client::Url& server) {
   if (options.data.empty() && !is_loopback(server.host) && !noted_server(options)) {
     throw CommandFailed(kExitNotPermitted,
@@ -72,6 +73,12 @@ FoundToken admin_file(const RemoteOptions& options, const client::Url& server) {
                         fmt::format("there is no token: {} cannot be read. Give --token-file FILE, set "
                                     "RESTANTE_TOKEN, or name the server's data directory with --data",
                                     file.string()));
+  }
+  if (options.url.empty() && !noted_server(options)) {
+    throw CommandFailed(kExitUnavailable,
+                        fmt::format("the server of {} is not running. Start it with restante serve, or name a server "
+                                    "with --url or RESTANTE_URL",
+                                    file.parent_path().string()));
   }
   return {std::move(secret), file.string()};
 }

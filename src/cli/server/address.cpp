@@ -1,9 +1,12 @@
 #include "cli/server/address.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
+#include <array>
 #include <filesystem>
-#include <fstream>
+#include <utility>
 
 #include "base/text.h"
 
@@ -21,12 +24,11 @@ AddressNote::AddressNote(const std::string& data, const std::string& address, co
       file_(file_in(data)),
       address_(address.starts_with("https:") && !public_url.empty() ? public_url : local_address(address)) {
   const std::string temporary = file_ + "." + std::to_string(::getpid());
-  std::ofstream out(temporary);
-  out << address_ << '\n';
-  out.close();
+  locked_ = Fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   // The server works without it.
   std::error_code ignored;
-  if (out) fs::rename(temporary, file_, ignored);
+  if (locked_ && ::flock(locked_.get(), LOCK_EX | LOCK_NB) == 0 && write_all(locked_.get(), address_ + '\n'))
+    fs::rename(temporary, file_, ignored);
 }
 
 AddressNote::~AddressNote() {
@@ -44,10 +46,15 @@ std::string local_address(const std::string& address) {
 }
 
 std::optional<std::string> noted_address(const std::string& data) {
-  std::ifstream in(file_in(data));
-  std::string line;
-  if (!std::getline(in, line) || trim(line).empty()) return {};
-  return std::string(trim(line));
+  const Fd file(::open(file_in(data).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file || !is_regular_file(file.get())) return {};
+  if (::flock(file.get(), LOCK_SH | LOCK_NB) == 0) return {};  // no server has it locked
+  std::array<char, 1024> text{};
+  const ssize_t size = ::read(file.get(), text.data(), text.size());
+  const std::string_view all(text.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
+  const std::string_view address = trim(all.substr(0, all.find('\n')));
+  if (address.empty()) return {};
+  return std::string(address);
 }
 
 }  // namespace restante::cli
