@@ -25,6 +25,15 @@ interface Options {
   token?: string;
 }
 
+// Of the requests with the cookie of the present session.
+let ofSession = new AbortController();
+
+// Ends the session's requests that still run: after its end they would only be refused.
+export function abortSessionRequests(): void {
+  ofSession.abort();
+  ofSession = new AbortController();
+}
+
 export async function call<T>(path: string, options: Options = {}): Promise<T> {
   return (await exchange<T>(path, options)).value;
 }
@@ -39,6 +48,7 @@ async function exchange<T>(path: string, options: Options): Promise<{ value: T; 
     init.body = JSON.stringify(options.body);
   }
   if (options.signal) init.signal = options.signal;
+  else if (options.token === undefined) init.signal = ofSession.signal;
 
   let status: number;
   let answered: Headers;

@@ -1,4 +1,4 @@
-import { currentSession, findWorkspace, ownerOf, signIn, signOut } from './api';
+import { abortSessionRequests, currentSession, findWorkspace, ownerOf, signIn, signOut } from './api';
 import { ApiError, sentenceOf } from './errors';
 import { takeToken } from './route.svelte';
 import { isSamePerson, sentenceOfLink, sentenceOfSession } from './whose';
@@ -37,13 +37,17 @@ class SessionState {
     this.#welcome(found);
   }
 
+  // The page of the present session closes first: its reads would be refused between the two sessions.
   async accept(offer: Offer): Promise<void> {
+    this.current = null;
+    this.offer = null;
+    this.phase = 'starting';
+    abortSessionRequests();
     try {
       await signOut();
     } catch {
       // The session ends by itself, and this browser forgets it when it signs in.
     }
-    this.offer = null;
     await this.enter(offer.token);
   }
 
