@@ -221,16 +221,6 @@ def test_a_second_agent_with_the_same_state_is_refused_and_the_running_one_is_na
     assert agent.stop() == 0
 
 
-def test_json_lines_go_to_stdout_and_nothing_else_does(workspace, connect):
-    agent = connect(url_of(workspace.server), token=workspace.token, mode="json")
-    send(workspace, "one\ntwo")
-    line = json.loads(agent.stdout.wait(lambda _: True, "a JSON line"))
-    assert (line["type"], line["text"]) == ("message", "one\ntwo")
-    assert agent.stop() == 0
-    assert len(agent.stdout()) == 1
-    assert workspace.messages() == []
-
-
 def test_a_json_agent_answers_by_lines_on_stdin_whenever_it_is_ready(server, workspace, connect, tmp_path):
     agent = connect(url_of(server), token=workspace.token, mode="json", stdin=True)
     for text in ("first", "second"):
@@ -292,17 +282,6 @@ def test_a_handed_over_delivery_is_not_handed_over_again_after_a_restart(workspa
     assert again.stop() == 0
 
 
-def test_stopping_ends_a_running_command_and_its_message_comes_again(workspace, connect):
-    first = connect(url_of(workspace.server), token=workspace.token, exec_command="cat > /dev/null; echo busy >&2; sleep 600")
-    send(workspace, "long work")
-    first.wait_printed("busy")
-    assert first.stop() == 0
-    again = connect(url_of(workspace.server), token=workspace.token, keep=first)
-    wait_until(lambda: workspace.messages() == ["got it"], "the reply")
-    assert [delivery["text"] for delivery in again.deliveries()] == ["long work"]
-    assert again.stop() == 0
-
-
 def test_a_linked_folder_is_not_written_through_and_the_message_still_comes(workspace, connect, tmp_path):
     agent = connect(url_of(workspace.server), token=workspace.token)
     agent.wait_printed("connected to")
@@ -347,21 +326,6 @@ def test_a_busy_agent_still_takes_files_and_later_messages_keep_their_order(work
     texts = [json.loads(line)["text"] for line in (tmp_path / "log").read_text().splitlines()]
     assert [text for text in texts if text] == ["first", "later 0", "later 1", "later 2"]
     assert agent.stop() == 0
-
-
-def test_a_command_outlives_a_kill_of_the_agent_and_runs_only_once(workspace, connect, tmp_path):
-    go = tmp_path / "go"
-    command = f"cat > /dev/null; echo ran >> '{tmp_path}/log'; while [ ! -e '{go}' ]; do sleep 0.05; done; echo answer"
-    agent = connect(url_of(workspace.server), token=workspace.token, exec_command=command)
-    send(workspace, "work")
-    wait_until(lambda: (tmp_path / "log").exists(), "the command runs")
-    agent.kill()
-    again = connect(url_of(workspace.server), token=workspace.token, keep=agent, exec_command=command)
-    again.wait_printed("connected to")
-    go.touch()
-    wait_until(lambda: workspace.messages() == ["answer"], "the answer of the command that outlived its agent")
-    assert (tmp_path / "log").read_text() == "ran\n"
-    assert again.stop() == 0
 
 
 def test_a_delivery_that_had_begun_when_everything_was_killed_comes_again_marked_as_such(workspace, connect):
@@ -619,32 +583,6 @@ def test_an_agent_without_state_goes_on_from_the_servers_last_ack(workspace, con
     wait_until(lambda: len(workspace.messages()) == 2, "the file that waited")
     assert [(d["type"], d["text"]) for d in fresh.deliveries()] == [("file", "")]
     assert fresh.stop() == 0
-
-
-def test_after_a_restore_of_an_older_copy_no_new_message_is_skipped_and_none_comes_twice(start, connect, tmp_path):
-    address = f"127.0.0.1:{free_port()}"
-    first = start(listen=(address,))
-    workspace = Workspace(first)
-    agent = connect(url_of(first), token=workspace.token)
-    send(workspace, "in the backup")
-    wait_until(lambda: len(workspace.messages()) == 1, "the first reply")
-    first.stop()
-    shutil.copytree(first.data, tmp_path / "backup")
-    second = start(data=first.data, listen=(address,))
-    for number in range(3):
-        send(workspace.on(second), f"lost {number}")
-    wait_until(lambda: len(agent.deliveries()) == 4, "the messages that will be lost")
-    second.stop()
-    # The agent has read numbers that the copy does not have. New rows get the same ones before it asks again.
-    third = start(data=tmp_path / "backup")
-    for number in range(8):
-        send(workspace.on(third), f"new {number}")
-    third.stop()
-    start(data=tmp_path / "backup", listen=(address,))
-    wait_until(lambda: len(agent.deliveries()) >= 12, "the new messages")
-    assert [delivery["text"] for delivery in agent.deliveries()] == [
-        "in the backup", *(f"lost {number}" for number in range(3)), *(f"new {number}" for number in range(8))]
-    assert agent.stop() == 0
 
 
 def test_a_restore_while_a_delivery_is_in_progress_skips_no_new_message_and_repeats_none(start, connect, tmp_path):
