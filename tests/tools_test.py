@@ -25,9 +25,10 @@ class Tree:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
 
-    def run(self, *arguments):
+    def run(self, *arguments, **variables):
         """(exit code, all output)"""
-        done = subprocess.run([self.root / self.tool, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        done = subprocess.run([self.root / self.tool, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              env=os.environ | variables)
         return done.returncode, done.stdout
 
 
@@ -264,6 +265,13 @@ def test_run_tests_runs_a_failed_test_once_more_alone_and_ends_with_a_loud_list_
     assert "shaky" in (run_tests_tree.root / "build/Testing/flaky").read_text()
     code, output, end = run_tests(run_tests_tree)
     assert code == 0 and "FLAKY" not in output + end and not (run_tests_tree.root / "build/Testing/flaky").exists()
+
+
+def test_run_tests_ends_a_test_that_hangs_and_prints_where(run_tests_tree):
+    project_of(run_tests_tree, ("good", "exit 0"), ("hangs", "exec sleep infinity"))
+    code, output = run_tests_tree.run("--test-dir", str(run_tests_tree.root / "build"), RESTANTE_SECONDS_FOR_ONE_TEST="8")
+    assert code == 8 and "after 4 s this test still runs: sleep infinity" in output and "pause" in output, output
+    assert "===== 1 failed:\n  hangs (Timeout)" in output, output
 
 
 def test_run_tests_recognises_a_test_with_a_long_parameter(run_tests_tree):
