@@ -22,7 +22,8 @@ class FailingAllocation {
   static void after(long others) { left_ = others; }
   // From now on none fails. True if the one that was to fail has failed.
   static bool end() { return left_.exchange(kNone) < 0; }
-  // The same, and how many others were left.
+  static bool has_failed() { return left_ < 0; }
+  // The same as end(), and how many others were left.
   static long pause() { return left_.exchange(kNone); }
   // The calling thread is exempt while this lives: the test's own one.
   class Exempt {

@@ -14,6 +14,13 @@ namespace {
 
 constexpr long kMost = 5'000;  // far more than a request needs
 
+// With one I/O thread a request is answered after everything that came before it.
+Options one_io_thread() {
+  Options options = test_options();
+  options.io_threads = 1;
+  return options;
+}
+
 struct Allocation : testing::Test {
   Allocation() {
     server.get("/at-once", [](auto&) { return text("at once"); }, http::Run::at_once);
@@ -62,7 +69,7 @@ struct Allocation : testing::Test {
   const FailingAllocation::Exempt exempt;
   std::atomic<bool> there{false};
   std::atomic<int> jobs{0};
-  TestEdge server;
+  TestEdge server{one_io_thread()};
 };
 
 TEST_F(Allocation, ARequestThatGetsNoMemoryIsAnsweredAndTheServerGoesOn) {
@@ -94,6 +101,22 @@ TEST_F(Allocation, AHeldPollIsAnsweredAlthoughThereIsNoMemoryForTheRing) {
     const int found = poll.reply().status;
     while (held_polls() != 0) std::this_thread::yield();
     return found == 200 ? rung : found;
+  });
+}
+
+TEST_F(Allocation, APollThatGetsNoMemoryToWaitIsAnsweredOrClosed) {
+  fail_each([&] {
+    there = false;
+    Client poll = server.client();
+    poll.get("/poll");
+    while (held_polls() == 0 && !FailingAllocation::has_failed()) std::this_thread::yield();
+    server.ask("/at-once");  // after it the poll waits, or has failed
+    const long wanted = FailingAllocation::pause();
+    server.ask("/ring");
+    FailingAllocation::after(wanted);
+    const int status = poll.reply().status;
+    while (held_polls() != 0) std::this_thread::yield();
+    return status;
   });
 }
 

@@ -255,9 +255,12 @@ asio::awaitable<http::Response> Connection::hold(http::Request&, std::shared_ptr
 
 void Connection::watch_for_departure() {
   if (watching_) return;
-  watching_ = true;
   unread_ = false;
-  socket_.lowest().async_wait(tcp::socket::wait_read, [self = shared_from_this()](const boost::system::error_code& ec) {
+  // It does not keep the connection alive: without memory to begin the next wait, the coroutine that answers is
+  // destroyed, and the client must see its connection end then.
+  auto when_readable = [weak = weak_from_this()](const boost::system::error_code& ec) {
+    const auto self = weak.lock();
+    if (!self) return;
     self->watching_ = false;
     if (ec || !self->armed_) return;
     if (self->socket_.peer_gone()) {
@@ -266,7 +269,9 @@ void Connection::watch_for_departure() {
     } else {
       self->unread_ = true;  // a pipelined request; from here on the tick checks the peer
     }
-  });
+  };
+  socket_.lowest().async_wait(tcp::socket::wait_read, std::move(when_readable));
+  watching_ = true;
 }
 
 asio::awaitable<Connection::Sent> Connection::stream_events(http::Request& request,

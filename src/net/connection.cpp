@@ -62,7 +62,7 @@ Connection::~Connection() { io_thread_.forget(position_, key_); }
 void Connection::start() {
   asio::co_spawn(io_thread_.context(), run(), [self = shared_from_this()](std::exception_ptr failure) {
     if (!failure) return;
-    // Closed here, because a wait for the client to close may still keep the connection alive.
+    // Closed here, because a forwarded request may still keep the connection alive.
     self->socket_.close();
     try {
       std::rethrow_exception(failure);
