@@ -141,6 +141,7 @@ def test_a_token_finds_the_state_of_its_workspace(server, library):
     again = library(ANSWER, url=url_of(server), token=workspace.token)
     send(workspace, "two")
     wait_until(lambda: len(workspace.messages()) == 2, "the second answer")
+    again.wait_said("text")
     assert [one["text"] for one in again.said() if "text" in one] == ["two"], "what was handed over does not come again"
     assert again.stop() == 0
 
@@ -157,6 +158,7 @@ def test_a_new_enrolment_of_a_known_workspace_goes_on_with_its_state(server, lib
     again = library(ANSWER, url=url_of(server), enrol=renewed)
     send(workspace, "two")
     wait_until(lambda: len(workspace.messages()) == 2, "the second answer")
+    again.wait_said("text")
     assert [one["text"] for one in again.said() if "text" in one] == ["two"]
     assert again.stop() == 0
 
@@ -169,6 +171,7 @@ def test_a_message_whose_handler_was_killed_comes_again_marked_as_such(workspace
     first.kill()
     again = library(ANSWER, url=url, token=workspace.token)
     wait_until(lambda: workspace.messages() == ["got work"], "the answer")
+    again.wait_said("again")  # the answer may be here before the line is read
     assert [one["again"] for one in again.said() if "again" in one] == [True]
     assert again.stop() == 0
 
